@@ -12,7 +12,7 @@ from tmkit.plans import export_plan
 
 from .conftest import HERE, PROBLEMS, Ros, stand_in_settings, write_controllers
 
-CHEAP = ("xarm", "ur5", "drawer", "mobile base", "two arms")
+CHEAP = ("xarm", "xarm7", "ur5", "drawer", "mobile base")
 """Names of the plans that are executed by default."""
 
 EXECUTED = tuple(PROBLEMS) if os.environ.get("TMKIT_ROS2_PLANS") == "all" else CHEAP
