@@ -213,7 +213,8 @@ private:
         bounds.assign(model_.links.size() + 1, {});  // after that of the root
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
             const Model::Link& joint = model_.links[i];
-            const RemainderBound& parent = bounds[std::size_t(joint.parent + 1)];
+            const int parent_row = joint.parent + 1;
+            const RemainderBound& parent = bounds[std::size_t(parent_row)];
             RemainderBound& bound = bounds[i + 1] = parent;
             const double value = 0.5 * std::abs(change(joint));
             double length = workspace_.lengths[i];
@@ -229,7 +230,8 @@ private:
             bound.constant += parent.by_size * length;
         }
         for (std::int32_t i = 0; i < model_.moving_count; ++i) {
-            const RemainderBound& bound = bounds[std::size_t(model_.placed[i].link + 1)];
+            const int row = model_.placed[i].link + 1;
+            const RemainderBound& bound = bounds[std::size_t(row)];
             const double most = bound.by_size * workspace_.sizes[i] + bound.constant;
             const bool is_plane = model_.collision_shape(i).kind == GeometryKind::plane;
             workspace_.geometries[i].remainder = static_cast<float>(is_plane ? unbounded : most);
