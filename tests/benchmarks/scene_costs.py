@@ -45,7 +45,7 @@ HOW = (
     " more object moved, and includes Python's own object. The dict has a parent and a pose for"
     " each name. Written by `python tests/benchmarks/scene_costs.py --out"
     " docs/results/tables/scene_costs.md --picture docs/images/scene_costs.png`. The growth is"
-    " explained in [The core](../../concepts/core.md#why-a-weight-balanced-tree)."
+    " explained in [Scene versions](../../concepts/versions.md#why-a-weight-balanced-tree)."
 )
 
 

@@ -162,10 +162,10 @@ Durations of the arms in plans for the built-in problems, without the gripper. *
 stop after each segment, corners within segments rounded. *Before*: the former timing, with a stop
 after each segment and at sharp corners, and a step of the velocity at small ones, which exceeds
 limits of acceleration. *Blended*: the present timing ([motion
-timing](../../concepts/motion_timing.md)). Motions are segments that move, and the motions from rest
-to rest that they form. Limits: the largest fractions of the limits of speed, acceleration and jerk,
-by differences of positions at 1 kHz. Processor time is that of rounding, timing and checking the
-whole plan. Pours have the present speed in all columns. Written by `python
+timing](../../concepts/arrays_and_time.md#timing-of-motions)). Motions are segments that move, and
+the motions from rest to rest that they form. Limits: the largest fractions of the limits of speed,
+acceleration and jerk, by differences of positions at 1 kHz. Processor time is that of rounding,
+timing and checking the whole plan. Pours have the present speed in all columns. Written by `python
 tests/benchmarks/timing_table.py --out docs/results/tables/timing.md`.
 
 {chr(10).join([*markdown_head(" | ".join(HEAD)), *lines])}

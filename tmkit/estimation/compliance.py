@@ -1,7 +1,7 @@
 """Deflection of compliant arms under gravity, with covariances.
 
 A *compliance model* gives for each compliant frame a mean offset and the covariance of the
-remaining error, both behind the frame's joint (see ``docs/concepts/scene_uncertainty.md``):
+remaining error, both behind the frame's joint (see ``docs/concepts/uncertainty.md``):
 
     parent_from_frame = nominal(q) exp(offset) exp(xi),    xi ~ N(0, S)
 

@@ -1,6 +1,6 @@
 """Policies to resolve several estimates of one pose, and data association.
 
-``docs/concepts/scene_uncertainty.md`` describes the policies. Two estimates agree if their squared
+``docs/concepts/uncertainty.md`` describes the policies. Two estimates agree if their squared
 Mahalanobis distance, with all correlations, is below a chi-square quantile. The estimate that
 contradicts most others is rejected, until all others agree pairwise. A majority thus outvotes an
 outlier, even if the outlier is the pose in the scene. If only two estimates contradict each other,

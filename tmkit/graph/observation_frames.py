@@ -2,7 +2,7 @@
 
 An *observation* is a frame of the class ``observation`` below the observer, at the observed pose
 and with the error of the observation. An observation of a twist (``add_fact``) is a frame below the
-observed frame, with a twist edge. See ``docs/concepts/scene_uncertainty.md``.
+observed frame, with a twist edge. See ``docs/concepts/uncertainty.md``.
 
 Its stamp, kind and tags are its attribute ``observation``. A group of the same name, which follows
 a rename, contains the observed frame first and then the observation. If the observed frame is

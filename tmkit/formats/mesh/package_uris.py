@@ -8,7 +8,7 @@ leaves its package by ``..`` is rejected. The inverse, :meth:`PackageResolver.po
 a URI that other computers resolve to the same file.
 
 A file that a scene refers to by a path must lie, with symbolic links followed, in one of these
-folders (docs/concepts/security.md and docs/reference/bad_input.md):
+folders (docs/reference/bad_input.md):
 
 * the folder of a file that the user named, its parent, and its ROS package (``package.xml``) or
   git checkout. The parent is included since ``urdf/`` and ``meshes/`` are often siblings. The root

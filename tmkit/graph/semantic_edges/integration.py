@@ -4,7 +4,7 @@ Both functions operate on pose edges between two bodies. The twist of an edge is
 motion over a time is therefore the exponential, and the twist between two poses is the logarithm
 (De Laet et al., part 1, 2013). ``finite_difference(scene, integrate(scene, dt), dt)`` has the
 twists of ``scene``. Errors are propagated source by source, to first order:
-``docs/concepts/scene_uncertainty.md`` has the formula.
+``docs/concepts/uncertainty.md`` has the formula.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Loading of domains: PDDL and its semantics, from one folder or from two places.
 
 Semantics are Python code that is executed, so a domain must come from a trusted source; see
-docs/concepts/security.md. A plan file need not be trusted. It contains the name of its domain and a
-digest of the PDDL text and the source of the semantics. The name is looked up among the built-in
-domains only and is never used as a path. The caller gives any other domain, and the digest shows
-whether the plan was made with it.
+docs/reference/bad_input.md. A plan file need not be trusted. It contains the name of its domain
+and a digest of the PDDL text and the source of the semantics. The name is looked up among the
+built-in domains only and is never used as a path. The caller gives any other domain, and the digest
+shows whether the plan was made with it.
 
 Invariants: the digest covers exactly the bytes that are executed. Nothing is written beside the
 files. Two files of the same name do not collide.

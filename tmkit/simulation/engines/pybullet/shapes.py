@@ -1,4 +1,4 @@
-"""Scene shapes as pybullet shapes: docs/concepts/shapes.md, *Shapes in simulation*.
+"""Scene shapes as pybullet shapes: docs/concepts/conventions.md, *Shapes*.
 
 pybullet surrounds a hull by a margin of 1 mm, which is removed, so that a mesh block rests at the
 same height as a box. URDF files of mechanisms cannot remove it. There, meshes and cylinders are
