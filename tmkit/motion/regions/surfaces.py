@@ -27,7 +27,7 @@ from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion.regions.patches import flat_patches, outward_triangles
 from tmkit.motion.regions.polygons import CACHE_SIZE, ConvexPolygon, inner_circle
-from tmkit.motion.regions.solids import collision_solids, outline, solids_of
+from tmkit.motion.regions.solids import Solids, collision_solids, outline, solids_of
 from tmkit.spatial import Pose
 
 _LEVEL_COSINE = cos(math.radians(1.0))
@@ -109,21 +109,33 @@ def support_surfaces(
     return tuple(surfaces)
 
 
-def main_surface(scene: SceneGraph, support: str) -> SupportSurface | None:
-    """Return the largest level area on top of a frame's collision shapes, if its z axis points up.
+@lru_cache(maxsize=CACHE_SIZE)
+def main_area(
+    solids: Solids, frame: str, /
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return the box around the largest level area on top of solids.
 
-    It is the area of :func:`region_surface`, for any configuration.
+    It is the area of :func:`region_surface` if the z axis of the frame points up. The results are
+    cached, since every version of a scene needs them.
 
     Args:
-        scene: the scene.
-        support: the frame.
+        solids: collision shapes of the frame.
+        frame: the frame.
+
+    Returns:
+        (3,) lower and (3,) upper corner in the axes of the frame [m]; the arrays are read-only.
+        None if no area is level.
     """
-    up = np.array([0.0, 0.0, 1.0])
-    surfaces = [
-        top for attached in solids_of(scene, support) for top in _tops(attached, support, up)
-    ]
-    surfaces.sort(key=lambda surface: -float(surface.support_from_surface.translation[2]))
-    return max(surfaces, key=lambda surface: round(surface.polygon.area, 9), default=None)
+    tops = [top for attached in solids for top in _tops(attached, frame, np.array([0.0, 0.0, 1.0]))]
+    tops.sort(key=lambda top: -float(top.support_from_surface.translation[2]))
+    area = max(tops, key=lambda top: round(top.polygon.area, 9), default=None)
+    if area is None:
+        return None
+    points = np.column_stack([area.polygon.vertices, np.zeros(len(area.polygon.vertices))])
+    corners = area.support_from_surface.apply(points)
+    lower, upper = corners.min(axis=0), corners.max(axis=0)
+    lower.flags.writeable = upper.flags.writeable = False
+    return lower, upper
 
 
 def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> SupportSurface:

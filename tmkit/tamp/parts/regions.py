@@ -19,7 +19,8 @@ from tmkit.manipulation.actions.pick_place import PickPlaceOptions
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.placements.stable_faces import resting_height
 from tmkit.manipulation.racks import RACK, rests
-from tmkit.motion.regions.surfaces import main_surface
+from tmkit.motion.regions.solids import solids_of
+from tmkit.motion.regions.surfaces import main_area
 from tmkit.pddl import Fact
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
@@ -561,17 +562,14 @@ def _solid_bounds(
 
     None for a region without one, whose box is that of its shapes.
     """
+    area = main_area(solids_of(scene, frame), frame)
+    if area is None:
+        return None
     lower, upper = shape_bounds(scene, frame)
-    surface = main_surface(scene, frame)
-    if surface is None:
+    low, high = area
+    if float(upper[2] - high[2]) <= _STANDING_TOLERANCE:
         return None
-    points = np.column_stack([surface.polygon.vertices, np.zeros(len(surface.polygon.vertices))])
-    corners = surface.support_from_surface.apply(points)
-    height = float(corners[:, 2].max())
-    if float(upper[2]) - height <= _STANDING_TOLERANCE:
-        return None
-    low, high = corners.min(axis=0), corners.max(axis=0)
-    return np.array([low[0], low[1], lower[2]]), np.array([high[0], high[1], height])
+    return np.array([low[0], low[1], lower[2]]), high
 
 
 def _lift_height(scene: SceneGraph, object: str) -> float | None:
