@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -195,7 +195,10 @@ def pair_distance(scene: SceneGraph, q: ArrayLike, *, frame_a: str, frame_b: str
         The distance, negative in case of overlap. ``inf`` if one frame has no collision shape, or
         both are rigidly connected.
     """
-    return float(distance_world(scene, [(frame_a, frame_b)]).distance(q))
+    movable = movable_frames(scene)
+    contact = CollisionWorld(scene, movable=movable).distance(frame_a, frame_b, q)
+    root_a, root_b = (_rigid_root(scene, frame, movable) for frame in (frame_a, frame_b))
+    return math.inf if contact is None or root_a == root_b else contact.distance
 
 
 def distance_world(scene: SceneGraph, pairs: Sequence[Pair]) -> CollisionWorld:
@@ -739,9 +742,13 @@ def _tool(
     return Pose.from_matrix(matrix), round(depth, 4)
 
 
-def _rigid_root(scene: SceneGraph, frame: str) -> str:
-    """Return the frame of the last moving joint above a frame, or else the root."""
-    while scene.joint(frame).type == "fixed" and (parent := scene.parent(frame)) is not None:
+def _rigid_root(scene: SceneGraph, frame: str, movable: Collection[str] = ()) -> str:
+    """Return the last frame above a frame that moves by a joint or is movable, or else the root."""
+    while (
+        frame not in movable
+        and scene.joint(frame).type == "fixed"
+        and (parent := scene.parent(frame)) is not None
+    ):
         frame = parent
     return frame
 
