@@ -94,12 +94,12 @@ WAYS_TO_STATE = r"add_twist.*set_joint \(Fixed\(\).*attach, mount or reparent"
 
 
 def rows(table: str) -> list[tuple[str, str]]:
-    """Return the rows of a table of the page, without its head."""
+    """Return the names in the rows of a table of the page, and their results."""
     text = (
         PAGE.read_text(encoding="utf-8").split(f"<!-- table: {table} -->\n\n")[1].split("\n\n")[0]
     )
     cells = [re.split(r" \| ", line.strip("| ")) for line in text.splitlines()[2:]]
-    return [(name, result) for name, result in cells]
+    return [(name, result) for names, result in cells for name in names.split("; ")]
 
 
 # -------------------------------------------------------------------------------- ways to an edge
@@ -359,7 +359,7 @@ WAYS: dict[str, list[Builder]] = {
         lambda _: SceneGraph("table").mount(SceneGraph("cup"), "table", prefix="", pose=UP),
         lambda _: SceneGraph("table").mount(seen().extract("cup"), "table", prefix="", pose=UP),
     ],
-    "fixed joint of URDF, SDF or USD; body in a body of MJCF": [
+    "fixed joint of URDF, SDF or USD, body in a body of MJCF": [
         lambda folder: loaded(folder, "scene.urdf", URDF),
         lambda folder: loaded(folder, "scene.sdf", SDF),
         lambda folder: converted(SceneGraph("world").mount(stated(), "world"), folder, ".usda"),
