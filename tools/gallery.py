@@ -269,8 +269,8 @@ def swept() -> None:
 
 def reach() -> None:
     """Draw the reachable workspace of the iiwa with a cup, as in the page on own robots."""
-    page = (ROOT / "docs/howto/own_robot.md").read_text(encoding="utf-8")
-    text = page.split("```text\n", 1)[1].split("```", 1)[0]
+    page = (ROOT / "docs/tutorials/own_robot.md").read_text(encoding="utf-8")
+    text = page.split("```robray\n", 1)[1].split("```", 1)[0]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "robot.robray").write_text(text, encoding="utf-8")
         command = [
@@ -297,7 +297,7 @@ def hero() -> None:
 
 
 def tutorials() -> None:
-    """Draw the result of each tutorial; of the sampler's, the grasp of the hammer."""
+    """Draw the result of each tutorial."""
     here = Path.cwd()
     for page in sorted(TUTORIALS.glob("*.md")):
         blocks = blocks_of(page)
@@ -323,9 +323,7 @@ def tutorials() -> None:
             Image.fromarray(picture).save(IMAGES / "tutorials" / f"{page.stem}.webp", quality=85)
             continue
         plan = names.get("rest") or names.get("plan") or names["result"].plan  # type: ignore[attr-defined]
-        picture = at_step(
-            plan, 1 if page.stem == "own_sampler" else len(plan.steps), width=720, height=480
-        )
+        picture = at_step(plan, len(plan.steps), width=720, height=480)
         Image.fromarray(picture).save(IMAGES / "tutorials" / f"{page.stem}.webp", quality=85)
 
 

@@ -33,8 +33,7 @@ validator accepts the plan at finer resolution. *Simulated*: in pybullet, every 
 largest at the end. *In the hand*: the largest displacement of a carried object. Planning times are
 medians of the clock over the plans found, on two cores shared with other programs, for comparison
 within the table. The problems are those of
-[Classic problems](../../tutorials/classic_problems.md),
-[Arms and drawers](../../tutorials/arms_and_drawers.md) and [Kitchen](../../tutorials/kitchen.md).
+[Built-in domains](../../howto/built_in_domains.md).
 Written by `python tests/benchmarks/domains_table.py --out docs/results/tables/domains.md`.
 """
 """First lines of the table."""

@@ -1,6 +1,6 @@
 """Domain parts: fragments of PDDL with their semantics, combined by :func:`compose_domain`.
 
-Each part is a class derived from :class:`DomainPart`. docs/howto/domains_from_parts.md combines
+Each part is a class derived from :class:`DomainPart`. docs/howto/domains.md combines
 five parts into a domain.
 """
 
