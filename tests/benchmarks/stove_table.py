@@ -84,7 +84,8 @@ INTRODUCTION = """# Stove and sink: planning times
 An iiwa with suction at its flange puts N blocks from the floor on a stove and goes home (*stove
 N*), or washes N blocks on a sink, cooks them on the stove, and goes home (*cook N*); see
 [Kitchen](../../howto/built_in_domains.md#kitchen). *Plan* is `tk.plan` without imports. *FD* is
-Fast Downward's translator and first search alone, on the same task in the same run. Times are medians in seconds.
+Fast Downward's translator and first search alone, on the same task in the same run. Times are
+medians in seconds.
 About {load:.1f} processes compete for two processors, so the processor time of all processes says
 more than the time of the clock (*wall*). *Met*: the aim is met by processor time, by wall time.
 *Solved*: planned and valid. *Kept*: fraction of bookkeeping and of work outside the search, such as
