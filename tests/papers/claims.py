@@ -24,7 +24,7 @@ class Claim:
     Attributes:
         line: line of the page.
         paper: heading above the table.
-        cells: claim, place in the paper, and the code of the test or command.
+        cells: claim with its place in the paper, and the code of the test or command.
     """
 
     line: int
@@ -45,11 +45,11 @@ def claims_of(text: str) -> Iterator[Claim]:
 
 def fault_of(claim: Claim) -> str:
     """Return the fault of a row, or an empty text."""
-    if len(claim.cells) != 3 or not all(claim.cells):
-        return f"{len(claim.cells)} cells, expected a claim, a place and what shows it"
-    shown = re.fullmatch(r"`([^`]+)`", claim.cells[2])
+    if len(claim.cells) != 2 or not re.fullmatch(r"\S.* \([^)]+\)", claim.cells[0]):
+        return f"{len(claim.cells)} cells, expected a claim with its place, and what shows it"
+    shown = re.fullmatch(r"`([^`]+)`", claim.cells[1])
     if shown is None:
-        return f"expected one test or command in backticks, not {claim.cells[2]}"
+        return f"expected one test or command in backticks, not {claim.cells[1]}"
     code = shown.group(1)
     if code.startswith("tests/"):
         return _fault_of_test(code)

@@ -41,21 +41,21 @@ def test_every_paper_has_its_claims() -> None:
 @pytest.mark.parametrize(
     ("cells", "fault"),
     [
-        (("a", "b"), "2 cells, expected a claim, a place and what shows it"),
-        (("a", "", "`tmkit demo`"), "3 cells, expected"),
-        (("a", "b", "tmkit demo"), "expected one test or command in backticks, not tmkit demo"),
-        (("a", "b", "`tests/papers/test_paper.py::test_a`"), "no file tests/papers/test_paper.py"),
+        (("a", "b", "c"), "3 cells, expected a claim with its place, and what shows it"),
+        (("a", "`tmkit demo`"), "2 cells, expected"),
+        (("a (b)", "tmkit demo"), "expected one test or command in backticks, not tmkit demo"),
+        (("a (b)", "`tests/papers/test_paper.py::test_a`"), "no file tests/papers/test_paper.py"),
         (
-            ("a", "b", "`tests/papers/test_papers.py::test_what_shows_a_claim_exists`"),
+            ("a (b)", "`tests/papers/test_papers.py::test_what_shows_a_claim_exists`"),
             "no test 'test_what_shows_a_claim_exists' in tests/papers/test_papers.py; did you mean"
             " 'test_what_shows_the_claims_exists'",
         ),
-        (("a", "b", "`tests/papers/claims.py::fault_of`"), "no test 'fault_of' in"),
-        (("a", "b", "`tmkit dance`"), "no command of tmkit: tmkit dance"),
-        (("a", "b", "`tmkit demo --ou x`"), "tmkit demo --ou x: No such option: --ou"),
-        (("a", "b", "`python examples/no.py`"), "no program examples/no.py"),
-        (("a", "b", "`python -m tests.paper`"), "no program tests/paper/__main__.py"),
-        (("a", "b", "`python examples/hand_eye.py --outt x`"), "hand_eye.py has no option --outt"),
+        (("a (b)", "`tests/papers/claims.py::fault_of`"), "no test 'fault_of' in"),
+        (("a (b)", "`tmkit dance`"), "no command of tmkit: tmkit dance"),
+        (("a (b)", "`tmkit demo --ou x`"), "tmkit demo --ou x: No such option: --ou"),
+        (("a (b)", "`python examples/no.py`"), "no program examples/no.py"),
+        (("a (b)", "`python -m tests.paper`"), "no program tests/paper/__main__.py"),
+        (("a (b)", "`python examples/hand_eye.py --outt x`"), "hand_eye.py has no option --outt"),
     ],
 )
 def test_faults_of_claims_are_named(cells: tuple[str, ...], fault: str) -> None:
