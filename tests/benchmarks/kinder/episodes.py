@@ -11,22 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from benchmarks.kinder.robots import ARM_JOINTS, TidyBot
-from benchmarks.kinder.tasks import FAMILIES, Observation, Task
+from benchmarks.kinder.families import FAMILIES
+from benchmarks.kinder.robots import Robot
+from benchmarks.kinder.worlds import Observation, Task
 from numpy.typing import NDArray
 
 import tmkit as tk
 from tmkit.errors import TmkitError
 from tmkit.plans import BoundedAction, Plan, SegmentKind, bounded_actions
-
-_GROUPS = {"base": ("base/x", "base/y", "base/yaw"), "arm": ARM_JOINTS}
-"""Joints of the parts of an action, by the name of the part."""
-
-_COLUMNS = {"base": slice(0, 3), "arm": slice(3, 10)}
-"""Columns of the parts in an action."""
-
-_HAND = 10
-"""Column of the hand in an action: below -0.5 it closes, above 0.5 it opens."""
 
 _REACHED = 1e-3
 """Largest error of a joint after an action that was carried out [rad or m]."""
@@ -44,6 +36,9 @@ class Outcome:
         seconds: processor time of planning [s].
         plans: number of plans.
         cause: reason of a failure, or of further plans.
+        planner: ``tmkit`` or ``bilevel``.
+        version: commit of the planner.
+        date: day of the episode.
     """
 
     environment: str
@@ -53,6 +48,9 @@ class Outcome:
     seconds: float
     plans: int
     cause: str
+    planner: str = "tmkit"
+    version: str = ""
+    date: str = ""
 
 
 class Episode:
@@ -70,21 +68,22 @@ class Episode:
         self,
         environment: str,
         seed: int,
-        robot: TidyBot,
+        robot: Robot,
         *,
         time_limit: float = 120.0,
         max_plans: int = 4,
     ) -> None:
         import kinder
 
-        self.environment, self.seed, self.robot = environment, seed, robot
+        self.environment, self.seed = environment, seed
         self.time_limit, self.max_plans = time_limit, max_plans
         self.family = FAMILIES[environment.split("-")[0]]
         self.env: Any = kinder.make(f"kinder/{environment}-v0")
         self.config = self.family.configuration()
         vector, _ = self.env.reset(seed=seed)
         self.observation = self._observe(vector)
-        self.home = self.observation.arm
+        self.robot = robot.at_home(self.observation)
+        self.hand_values = self._open_hands()
         self.actions, self.seconds, self.plans = 0, 0.0, 0
         self.is_solved = False
 
@@ -119,8 +118,7 @@ class Episode:
 
     def task(self) -> Task:
         """Return the task of the last observation."""
-        robot = TidyBot(self.robot.scene, self.robot.at_home(self.home), self.robot.chassis)
-        return self.family.make(self.observation, robot, self.config)
+        return self.family.make(self.observation, self.robot, self.config)
 
     def _plan(self) -> tuple[Plan | None, str]:
         """Return a plan from the last observation, or the reason why there is none."""
@@ -143,9 +141,13 @@ class Episode:
     def _execute(self, plan: Plan) -> str:
         """Send the actions of a plan, and return the refused one, if any."""
         high = np.asarray(self.env.action_space.high, dtype=float)
-        names = plan.scene.joint_names
-        groups = {name: joints for name, joints in _GROUPS.items() if joints[0] in names}
-        limits = {name: high[_COLUMNS[name]] for name in groups}
+        parts = {
+            name: part
+            for name, part in self.robot.parts.items()
+            if part.joints[0] in plan.scene.joint_names
+        }
+        groups = {name: part.joints for name, part in parts.items()}
+        limits = {name: high[part.columns] for name, part in parts.items()}
         for action in bounded_actions(
             plan, groups=groups, limits=limits, place_gap=self.family.place_gap
         ):
@@ -159,13 +161,17 @@ class Episode:
         values = np.zeros(self.env.action_space.shape, dtype=np.float32)
         if action.is_event:
             is_grasp = action.segment.kind is SegmentKind.GRASP
-            values[_HAND] = -1.0 if is_grasp else 1.0
+            hand = self.robot.hands[action.segment.arm]
+            values[hand.column] = hand.closing if is_grasp else hand.opening
+            if hand.is_sustained:
+                # Two hands that both ask for an object pass it to and fro.
+                self.hand_values = {**self._open_hands(), hand.column: values[hand.column]}
             self._step(values)
-            if self.observation.is_holding != is_grasp:
+            if self.robot.is_holding(self.observation, action.segment.arm) != is_grasp:
                 return f"step {action.step}: {action.segment.kind} of {action.segment.held} refused"
             return ""
         for name, delta in action.delta_from(self._observed()).items():
-            values[_COLUMNS[name]] = delta
+            values[self.robot.parts[name].columns] = delta
         self._step(values)
         if self.is_solved:
             return ""
@@ -175,10 +181,22 @@ class Episode:
             return f"step {action.step}: {action.segment.kind} refused, error {error:.3f}"
         return ""
 
+    def _open_hands(self) -> dict[int, float]:
+        """Return the values that keep hands open, by column."""
+        hands = self.robot.hands.values()
+        return {hand.column: hand.opening for hand in hands if hand.is_sustained}
+
     def _observed(self) -> dict[str, list[float]]:
-        return {"base": self.observation.base, "arm": self.observation.arm}
+        """Return the observed joint values of each part of an action."""
+        values = self.robot.joint_values(self.observation)
+        return {
+            name: [values[joint] for joint in part.joints]
+            for name, part in self.robot.parts.items()
+        }
 
     def _step(self, values: NDArray[np.float32]) -> None:
+        for column, value in self.hand_values.items():
+            values[column] = value
         vector, _, terminated, _, _ = self.env.step(values)
         self.observation = self._observe(vector)
         self.actions += 1

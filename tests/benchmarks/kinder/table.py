@@ -1,27 +1,39 @@
-"""Success of tmkit on KinDER's environments, judged by the environments.
+"""Success of tmkit and of KinDER's bilevel planner on KinDER's environments, judged by these.
 
 Run by hand with the interpreter of :file:`README.md`::
 
     python tests/benchmarks/kinder/table.py --environments Table3D-o2 --seeds 0:10 --json o2.json
 
-Without ``--environments`` all variants of all families run.
+Without ``--environments`` all variants of all families run. Episodes that are in the JSON file are
+not run again, so a table can be made in several runs.
 """
 
 from __future__ import annotations
 
+import datetime
+import importlib.metadata
+import itertools
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.kinder.bilevel import run_bilevel, settings_of
 from benchmarks.kinder.episodes import Episode, Outcome
-from benchmarks.kinder.robots import make_tidybot
-from benchmarks.kinder.tasks import FAMILIES
+from benchmarks.kinder.families import FAMILIES
+from benchmarks.kinder.robots import Robot
 from benchmarks.tables import deliver, markdown_table, table_parser
+
+PLANNERS = ("tmkit", "bilevel")
+"""Planners of the table."""
+
+_TITLES = ("solved", "actions", "median plan [s]", "longest plan [s]")
+"""Columns of each planner."""
 
 
 def all_environments() -> list[str]:
@@ -33,51 +45,105 @@ def all_environments() -> list[str]:
     ]
 
 
+def cells_of(episodes: Sequence[Outcome]) -> list[str]:
+    """Return solved episodes, actions of these, and seconds of all, for a row of the table."""
+    if not episodes:
+        return [""] * len(_TITLES)
+    solved = [episode for episode in episodes if episode.is_solved]
+    actions = sorted(episode.actions for episode in solved)
+    seconds = sorted(episode.seconds for episode in episodes)
+    return [
+        f"{len(solved)} of {len(episodes)}",
+        f"{actions[0]}-{actions[-1]}" if actions else "",
+        f"{seconds[len(seconds) // 2]:.1f}",
+        f"{seconds[-1]:.1f}",
+    ]
+
+
 def rows_of(outcomes: Iterable[Outcome]) -> list[Sequence[object]]:
-    """Return a row for each environment: episodes, solved ones, actions, seconds, plans."""
+    """Return a row for each environment."""
     by_environment: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         by_environment.setdefault(outcome.environment, []).append(outcome)
     rows: list[Sequence[object]] = []
     for name, episodes in by_environment.items():
-        solved = [episode for episode in episodes if episode.is_solved]
-        actions = sorted(episode.actions for episode in solved) or [0]
-        seconds = sorted(episode.seconds for episode in episodes)
-        rows.append(
-            (
-                name,
-                f"{len(solved)} of {len(episodes)}",
-                f"{actions[0]}-{actions[-1]}",
-                f"{seconds[len(seconds) // 2]:.1f}",
-                f"{seconds[-1]:.1f}",
-                sum(episode.plans > 1 for episode in episodes),
-            )
-        )
+        row = [name, f"{min(e.seed for e in episodes)}-{max(e.seed for e in episodes)}"]
+        for planner in PLANNERS:
+            row += cells_of([episode for episode in episodes if episode.planner == planner])
+        again = sum(episode.plans > 1 for episode in episodes)
+        rows.append((*row, again))
     return rows
 
 
 def page_of(outcomes: Sequence[Outcome]) -> str:
     """Return the table, and the cause of each failure."""
-    titles = (
-        "environment",
-        "solved",
-        "actions",
-        "median plan [s]",
-        "longest plan [s]",
-        "replanned",
-    )
-    lines = markdown_table(titles, rows_of(outcomes))
-    failures = [outcome for outcome in outcomes if not outcome.is_solved]
-    solved = len(outcomes) - len(failures)
-    lines += ["", f"{solved} of {len(outcomes)} episodes. Seconds are processor time.", ""]
-    lines += [f"* {item.environment}, seed {item.seed}: {item.cause[:300]}" for item in failures]
+    outcomes = sorted(outcomes, key=lambda outcome: all_environments().index(outcome.environment))
+    titles = [f"{planner}: {title}" for planner in PLANNERS for title in _TITLES]
+    lines = ["# KinDER", "", *_INTRODUCTION, ""]
+    for planner in PLANNERS:
+        episodes = [outcome for outcome in outcomes if outcome.planner == planner]
+        solved = sum(episode.is_solved for episode in episodes)
+        versions = sorted({f"{episode.version}, {episode.date}" for episode in episodes})
+        if episodes:
+            lines += [f"* {planner}: {solved} of {len(episodes)} episodes ({'; '.join(versions)})"]
+    table = markdown_table(["environment", "seeds", *titles, "tmkit: replanned"], rows_of(outcomes))
+    failures = [item for item in outcomes if not item.is_solved]
+    lines += ["", *table, *(["", "## Failures", ""] if failures else [])]
+    for item in failures:
+        episode = f"{item.environment}, seed {item.seed}, {item.planner}"
+        lines.append(f"* {episode}: {item.cause[:300]}")
     return "\n".join(lines) + "\n"
+
+
+_INTRODUCTION = (
+    "Episodes of KinDER's environments, judged by their own `terminated`. *bilevel* is the planner",
+    "of `kinder-baselines` with its own settings and models; without cells it has no model of the",
+    "environment. Seconds are of the processor; actions are those of solved episodes.",
+    "`tests/benchmarks/kinder/README.md` describes the installation, and how observations become",
+    "scenes. Written by `build/kinder/bin/python tests/benchmarks/kinder/table.py --planners tmkit",
+    "bilevel --seeds 0:10 --json kinder.json --out docs/results/tables/kinder.md`.",
+)
+"""First paragraph of the page."""
+
+
+def version_of(planner: str) -> str:
+    """Return the commit of a planner, and the version of KinDER."""
+    folder = Path(__file__).parent
+    if planner == "bilevel":
+        import kinder_bilevel_planning
+
+        folder = Path(kinder_bilevel_planning.__path__[0])
+    command = ["git", "-C", str(folder), "rev-parse", "--short=8", "HEAD"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return f"{commit}, kindergarden {importlib.metadata.version('kindergarden')}"
+
+
+class Robots:
+    """The robots of the families, made when they are first used.
+
+    Args:
+        folder: folder for the files of their descriptions.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._robots: dict[object, Robot] = {}
+
+    def of(self, environment: str) -> Robot:
+        """Return the robot of an environment."""
+        make = FAMILIES[environment.split("-")[0]].robot
+        if make not in self._robots:
+            folder = self._folder / str(len(self._robots))
+            folder.mkdir()
+            self._robots[make] = make(folder)
+        return self._robots[make]
 
 
 def main() -> int:
     """Run the episodes, one after the other."""
     parser = table_parser(__doc__)
     parser.add_argument("--environments", nargs="+", default=all_environments())
+    parser.add_argument("--planners", nargs="+", default=["tmkit"], choices=PLANNERS)
     parser.add_argument("--seeds", default="0:10", help="first and last+1, as 0:10")
     parser.add_argument("--time-limit", type=float, default=120.0, help="of one plan, in seconds")
     parser.add_argument("--json", type=Path, help="file for the outcomes")
@@ -87,18 +153,32 @@ def main() -> int:
     kinder.register_all_environments()
     first, last = map(int, arguments.seeds.split(":"))
     outcomes = []
+    if arguments.json and arguments.json.exists():
+        outcomes = [Outcome(**row) for row in json.loads(arguments.json.read_text())]
+    finished = {(item.environment, item.seed, item.planner) for item in outcomes}
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
     with tempfile.TemporaryDirectory() as folder:
-        robot = make_tidybot(Path(folder))
-        for environment in arguments.environments:
-            for seed in range(first, last):
+        robots = Robots(Path(folder))
+        for environment, planner, seed in itertools.product(
+            arguments.environments, arguments.planners, range(first, last)
+        ):
+            if (environment, seed, planner) in finished:
+                continue
+            if planner == "tmkit":
+                robot = robots.of(environment)
                 outcome = Episode(environment, seed, robot, time_limit=arguments.time_limit).run()
-                outcomes.append(outcome)
-                print(json.dumps(asdict(outcome)), file=sys.stderr, flush=True)
-                if arguments.json:
-                    rows = [asdict(item) for item in outcomes]
-                    arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+            elif settings_of(environment) is None:
+                continue
+            else:
+                outcome = run_bilevel(environment, seed)
+            outcome = replace(outcome, version=version_of(planner), date=today)
+            outcomes.append(outcome)
+            print(json.dumps(asdict(outcome)), file=sys.stderr, flush=True)
+            if arguments.json:
+                rows = [asdict(item) for item in outcomes]
+                arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
     deliver(page_of(outcomes), arguments.out)
-    return 0 if all(outcome.is_solved for outcome in outcomes) else 1
+    return 0 if all(item.is_solved for item in outcomes if item.planner == "tmkit") else 1
 
 
 if __name__ == "__main__":

@@ -2,54 +2,76 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 pytest.importorskip("kinder", reason="KinDER is not installed: tests/benchmarks/kinder/install.sh")
 
 from benchmarks.kinder.episodes import Episode, Outcome
-from benchmarks.kinder.robots import TidyBot, make_tidybot
-from benchmarks.kinder.table import all_environments, page_of
+from benchmarks.kinder.table import Robots, all_environments, page_of
 
 from tmkit.motion import CollisionWorld
 
 
 @pytest.fixture(scope="module")
-def robot(tmp_path_factory: pytest.TempPathFactory) -> TidyBot:
-    """Return the robot from its files."""
+def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robots]:
+    """Yield the robots from their files."""
     import kinder
 
     kinder.register_all_environments()
-    return make_tidybot(tmp_path_factory.mktemp("robot"))
+    yield Robots(tmp_path_factory.mktemp("robots"))
+    shutil.rmtree(Path(tempfile.gettempdir()) / "prpl_kinematics_mesh_cache", ignore_errors=True)
 
 
 @pytest.mark.parametrize(
-    "environment", ["BaseMotion3D", "KinematicShelf3D-o1", "Obstruction3D-o1", "Transport3D-o1"]
+    "environment",
+    [
+        "BaseMotion3D",
+        "KinematicShelf3D-o1",
+        "Obstruction3D-o1",
+        "Transport3D-o1",
+        "VegaMotion3D",
+        "VegaPickPlace3D",
+    ],
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_the_environment_terminates(robot: TidyBot, environment: str, seed: int) -> None:
+def test_the_environment_terminates(robots: Robots, environment: str, seed: int) -> None:
     """The plan's actions reach the goal of the environment."""
-    outcome = Episode(environment, seed, robot).run()
+    outcome = Episode(environment, seed, robots.of(environment)).run()
     assert outcome.is_solved, outcome.cause
 
 
+def hand_of(episode: Episode) -> tuple[str, np.ndarray]:
+    """Return the frame of a hand, and its position in the environment's simulation [m]."""
+    simulation = episode.env.unwrapped._object_centric_env
+    if episode.environment == "VegaMotion3D":
+        return "R_ee", simulation.end_effector_pose.t
+    if episode.environment == "VegaPickPlace3D":
+        return "L_ee", simulation.end_effector_pose("left").t
+    return "tool_frame", np.array(simulation.robot.arm.get_end_effector_pose().position)
+
+
 @pytest.mark.parametrize("environment", all_environments())
-def test_scenes_are_those_of_the_environment(robot: TidyBot, environment: str) -> None:
+def test_scenes_are_those_of_the_environment(robots: Robots, environment: str) -> None:
     """Objects of the scene are where the observation has them, and the hand where pybullet has it.
 
     The environment's simulation is read here alone, to check the scenes.
     """
-    episode = Episode(environment, 0, robot)
+    episode = Episode(environment, 0, robots.of(environment))
     task, observation = episode.task(), episode.observation
     for name in observation.names(""):
         if name in task.scene and "half_extent_x" in observation.features(name):
             expected = observation.pose(name)
             pose = task.scene.pose(name, relative_to="world", q=task.q)
             assert pose.is_close(expected, translation_tolerance=1e-6, rotation_tolerance=1e-5)
-    arm = episode.env.unwrapped._object_centric_env.robot.arm
-    position = arm.get_end_effector_pose().position
-    hand = task.scene.pose("tool_frame", relative_to="world", q=task.q)
-    assert np.allclose(hand.translation, position, atol=1e-4)
+    hand, position = hand_of(episode)
+    pose = task.scene.pose(hand, relative_to="world", q=task.q)
+    assert np.allclose(pose.translation, position, atol=1e-4)
     # In the laboratory, the hulls of doors overlap with those of their cabinets.
     if not environment.startswith("PrplLab3D"):
         world = CollisionWorld(task.scene, margin=-0.005)
@@ -57,9 +79,9 @@ def test_scenes_are_those_of_the_environment(robot: TidyBot, environment: str) -
     episode.env.close()
 
 
-def test_a_refused_motion_is_planned_again(robot: TidyBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_motion_is_planned_again(robots: Robots, monkeypatch: pytest.MonkeyPatch) -> None:
     """An arm that sticks once makes one refusal; the next plan begins at the observation."""
-    episode = Episode("Obstruction3D-o0", 0, robot)
+    episode = Episode("Obstruction3D-o0", 0, robots.of("Obstruction3D-o0"))
     step, calls = episode.env.step, []
 
     def stuck_step(values: np.ndarray) -> tuple:
@@ -75,11 +97,14 @@ def test_a_refused_motion_is_planned_again(robot: TidyBot, monkeypatch: pytest.M
 
 def test_the_page_counts_episodes_and_has_causes() -> None:
     """Solved ones are counted, and failures listed."""
+    name = "Table3D-o1"
     outcomes = [
-        Outcome("A-o1", 0, True, 10, 0.5, 1, ""),
-        Outcome("A-o1", 1, False, 3, 2.0, 2, "step 1: lift refused"),
+        Outcome(name, 0, True, 10, 0.5, 1, ""),
+        Outcome(name, 1, False, 3, 2.0, 2, "step 1: lift refused"),
+        Outcome(name, 1, True, 30, 1.0, 1, "", "bilevel"),
     ]
     page = page_of(outcomes)
-    assert "| A-o1 | 1 of 2 | 10-10 | 2.0 | 2.0 | 1 |" in page
-    assert "1 of 2 episodes" in page
-    assert "* A-o1, seed 1: step 1: lift refused" in page
+    row = f"| {name} | 0-1 | 1 of 2 | 10-10 | 2.0 | 2.0 | 1 of 1 | 30-30 | 1.0 | 1.0 | 1 |"
+    assert row in page
+    assert "tmkit: 1 of 2 episodes" in page
+    assert f"* {name}, seed 1, tmkit: step 1: lift refused" in page
