@@ -1,7 +1,7 @@
 """Episodes of KinDER's own bilevel planner, from the public repository ``kinder-baselines``.
 
-Its settings are those of its files ``experiments/conf``: the limits of time, abstract plans and
-samples, and the number of actions after which an episode fails. Its models of the Vega and of
+Its settings are those of its files ``experiments/conf``: the limits of abstract plans and samples,
+and the number of actions after which an episode fails. Its time limit may be longer. Its models of the Vega and of
 ClutteredRetrieval2D have no such file and run with the defaults. It simulates the environment
 itself while it plans.
 """
@@ -59,12 +59,13 @@ def settings_of(environment: str) -> dict[str, Any] | None:
     return {**settings, "env_name": model, "env_model_kwargs": arguments}
 
 
-def run_bilevel(environment: str, seed: int) -> Outcome:
+def run_bilevel(environment: str, seed: int, *, time_limit: float) -> Outcome:
     """Return the result of an episode.
 
     Args:
         environment: name as ``Table3D-o2``, of which the planner has a model.
         seed: seed of the episode and of the planner.
+        time_limit: time limit of the plan, if longer than in its settings [s].
     """
     import kinder
     from kinder_bilevel_planning.agent import AgentFailure, BilevelPlanningAgent
@@ -72,6 +73,7 @@ def run_bilevel(environment: str, seed: int) -> Outcome:
 
     settings = settings_of(environment)
     assert settings is not None, environment
+    settings["planning_timeout"] = max(time_limit, settings["planning_timeout"])
     env = kinder.make(f"kinder/{environment}-v0")
     models = create_bilevel_planning_models(
         settings["env_name"],

@@ -14,11 +14,14 @@ import numpy as np
 from benchmarks.kinder.families import FAMILIES
 from benchmarks.kinder.robots import Robot
 from benchmarks.kinder.worlds import Observation, Task
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import tmkit as tk
 from tmkit.errors import TmkitError
 from tmkit.plans import BoundedAction, Plan, SegmentKind, bounded_actions
+
+_ANY_CHANGE = 10.0
+"""Largest change per action of joints that the environment lacks [rad or m]."""
 
 _REACHED = 1e-3
 """Largest error of a joint after an action that was carried out [rad or m]."""
@@ -147,7 +150,10 @@ class Episode:
             if part.joints[0] in plan.scene.joint_names
         }
         groups = {name: part.joints for name, part in parts.items()}
-        limits = {name: high[part.columns] for name, part in parts.items()}
+        limits = {
+            name: _ANY_CHANGE if part.columns is None else high[part.columns]
+            for name, part in parts.items()
+        }
         for action in bounded_actions(
             plan, groups=groups, limits=limits, place_gap=self.family.place_gap
         ):
@@ -170,12 +176,16 @@ class Episode:
             if self.robot.is_holding(self.observation, action.segment.arm) != is_grasp:
                 return f"step {action.step}: {action.segment.kind} of {action.segment.held} refused"
             return ""
-        for name, delta in action.delta_from(self._observed()).items():
-            values[self.robot.parts[name].columns] = delta
+        columns = {name: self.robot.parts[name].columns for name in action.targets}
+        if not any(columns.values()):
+            return ""
+        for name, delta in action.delta_from(self._observed(action)).items():
+            if columns[name]:
+                values[columns[name]] = delta
         self._step(values)
         if self.is_solved:
             return ""
-        errors = action.delta_from(self._observed())
+        errors = action.delta_from(self._observed(action))
         error = max(float(np.abs(delta).max()) for delta in errors.values())
         if error > _REACHED:
             return f"step {action.step}: {action.segment.kind} refused, error {error:.3f}"
@@ -186,12 +196,14 @@ class Episode:
         hands = self.robot.hands.values()
         return {hand.column: hand.opening for hand in hands if hand.is_sustained}
 
-    def _observed(self) -> dict[str, list[float]]:
-        """Return the observed joint values of each part of an action."""
+    def _observed(self, action: BoundedAction) -> dict[str, ArrayLike]:
+        """Return the joint values of each part of an action; those not observed as commanded."""
         values = self.robot.joint_values(self.observation)
         return {
-            name: [values[joint] for joint in part.joints]
-            for name, part in self.robot.parts.items()
+            name: target
+            if self.robot.parts[name].columns is None
+            else [values[joint] for joint in self.robot.parts[name].joints]
+            for name, target in action.targets.items()
         }
 
     def _step(self, values: NDArray[np.float32]) -> None:

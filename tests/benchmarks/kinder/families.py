@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kinder import tasks, vega
+from benchmarks.kinder import disc, tasks, vega
 from benchmarks.kinder.robots import Robot, make_tidybot
 from benchmarks.kinder.worlds import Observation, Task
 
@@ -44,6 +44,13 @@ FAMILIES = {
     "BaseMotion3D": Family(
         "kinematic3d.base_motion3d", "BaseMotion3DEnvConfig", tasks.base_motion_task
     ),
+    "ClutteredRetrieval2D": Family(
+        "kinematic2d.clutteredretrieval2d",
+        "ClutteredRetrieval2DEnvConfig",
+        disc.retrieval_task,
+        ("o1", "o10", "o25"),
+        robot=partial(disc.make_disc, is_upright=False),
+    ),
     "KinematicCylinderShelf3D": Family(
         "kinematic3d.cylinder_shelf3d",
         "CylinderShelf3DEnvConfig",
@@ -52,6 +59,20 @@ FAMILIES = {
     ),
     "KinematicShelf3D": Family(
         "kinematic3d.shelf3d", "Shelf3DEnvConfig", tasks.shelf_task, ("o1", "o2", "o3", "o5", "o10")
+    ),
+    "Motion2D": Family(
+        "kinematic2d.motion2d",
+        "Motion2DEnvConfig",
+        disc.motion_task,
+        ("p0", "p1", "p2", "p3", "p4", "p5"),
+        robot=partial(disc.make_disc, is_upright=False),
+    ),
+    "Obstruction2D": Family(
+        "kinematic2d.obstruction2d",
+        "Obstruction2DEnvConfig",
+        disc.obstruction_task,
+        ("o0", "o1", "o2", "o3", "o4"),
+        robot=partial(disc.make_disc, is_upright=True),
     ),
     "Obstruction3D": Family(
         "kinematic3d.obstruction3d",

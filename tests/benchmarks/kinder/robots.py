@@ -37,11 +37,11 @@ class Part:
 
     Attributes:
         joints: n joints in the order of the action.
-        columns: n columns of the action.
+        columns: n columns of the action, or None for joints that the environment lacks.
     """
 
     joints: tuple[str, ...]
-    columns: slice
+    columns: slice | None
 
 
 @dataclass(frozen=True)

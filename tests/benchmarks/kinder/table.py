@@ -165,12 +165,12 @@ def main() -> int:
             if (environment, seed, planner) in finished:
                 continue
             if planner == "tmkit":
-                robot = robots.of(environment)
-                outcome = Episode(environment, seed, robot, time_limit=arguments.time_limit).run()
+                robot, limit = robots.of(environment), arguments.time_limit
+                outcome = Episode(environment, seed, robot, time_limit=limit).run()
             elif settings_of(environment) is None:
                 continue
             else:
-                outcome = run_bilevel(environment, seed)
+                outcome = run_bilevel(environment, seed, time_limit=arguments.time_limit)
             outcome = replace(outcome, version=version_of(planner), date=today)
             outcomes.append(outcome)
             print(json.dumps(asdict(outcome)), file=sys.stderr, flush=True)

@@ -32,7 +32,10 @@ def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robots]:
     "environment",
     [
         "BaseMotion3D",
+        "ClutteredRetrieval2D-o1",
         "KinematicShelf3D-o1",
+        "Motion2D-p3",
+        "Obstruction2D-o1",
         "Obstruction3D-o1",
         "Transport3D-o1",
         "VegaMotion3D",
@@ -46,9 +49,17 @@ def test_the_environment_terminates(robots: Robots, environment: str, seed: int)
     assert outcome.is_solved, outcome.cause
 
 
+def center_of(episode: Episode) -> np.ndarray:
+    """Return the position of the disc in its plane [m]."""
+    x, y = episode.observation.values("robot", "x", "y")
+    return np.array([x, 0.0, y] if episode.environment.startswith("Obstruction") else [x, y, 0.0])
+
+
 def hand_of(episode: Episode) -> tuple[str, np.ndarray]:
     """Return the frame of a hand, and its position in the environment's simulation [m]."""
     simulation = episode.env.unwrapped._object_centric_env
+    if episode.environment.split("-")[0].endswith("2D"):
+        return "theta", center_of(episode)
     if episode.environment == "VegaMotion3D":
         return "R_ee", simulation.end_effector_pose.t
     if episode.environment == "VegaPickPlace3D":
