@@ -1,9 +1,9 @@
 """Episodes of KinDER's own bilevel planner, from the public repository ``kinder-baselines``.
 
 Its settings are those of its files ``experiments/conf``: the limits of abstract plans and samples,
-and the number of actions after which an episode fails. Its time limit may be longer. Its models of the Vega and of
-ClutteredRetrieval2D have no such file and run with the defaults. It simulates the environment
-itself while it plans.
+and the number of actions after which an episode fails. Its time limit may be longer. Its models of
+the Vega and of ClutteredRetrieval2D have no such file and run with the defaults. It simulates the
+environment itself while it plans.
 """
 
 from __future__ import annotations

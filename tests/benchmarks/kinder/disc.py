@@ -255,3 +255,25 @@ def retrieval_task(observation: Observation, robot: Disc, config: Any) -> Task:
         world.add_object(name, pose, [shape])
     goal = "(on target_block target_region)"
     return Task(world.scene, world.q, "kitchen", goal, (robot.arm,))
+
+
+def storage_task(observation: Observation, robot: Disc, config: Any) -> Task:
+    """Return the task to put the blocks into the shelf, which is between two walls."""
+    world = robot.world(observation, config)
+    add_floor(world, config)
+    left, bottom, width, height = observation.values("shelf", "x", "y", "width", "height")
+    inner, inner_width = observation.values("shelf", "x1", "width1")
+    middle = bottom + height / 2.0
+    walls = {"left_end": (left, inner), "right_end": (inner + inner_width, left + width)}
+    for name, (start, end) in walls.items():
+        if end - start > _EDGE:
+            pose = robot.pose((start + end) / 2.0, middle, 0.0)
+            world.add_fixture(name, pose, [robot.rectangle(end - start, height)])
+    size = [inner_width - 2.0 * _EDGE, height - 2.0 * _EDGE]
+    add_mark(world, "shelf", robot.pose(inner + inner_width / 2.0, middle, 0.0), size)
+    blocks = observation.names("block")
+    for name in blocks:
+        pose, shape = robot.observed(observation, name)
+        world.add_object(name, pose, [shape])
+    goal = f"(and {' '.join(f'(on {name} shelf)' for name in blocks)})"
+    return Task(world.scene, world.q, "kitchen", goal, (robot.arm,))

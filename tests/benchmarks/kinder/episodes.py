@@ -106,7 +106,7 @@ class Episode:
             refused = self._execute(plan)
             if not self.is_solved:
                 cause = "; ".join(filter(None, [cause, refused or "no termination at the end"]))
-                if not refused:
+                if not refused and not plan.steps:
                     break
         self.env.close()
         return Outcome(

@@ -51,6 +51,13 @@ FAMILIES = {
         ("o1", "o10", "o25"),
         robot=partial(disc.make_disc, is_upright=False),
     ),
+    "ClutteredStorage2D": Family(
+        "kinematic2d.clutteredstorage2d",
+        "ClutteredStorage2DEnvConfig",
+        disc.storage_task,
+        ("b1", "b3", "b7", "b15"),
+        robot=partial(disc.make_disc, is_upright=False),
+    ),
     "KinematicCylinderShelf3D": Family(
         "kinematic3d.cylinder_shelf3d",
         "CylinderShelf3DEnvConfig",
