@@ -112,7 +112,7 @@ def demo(
         f"Checked: {validation.configurations} configurations at finer steps,"
         f" {_outcome(validation)}."
     )
-    video, picture = folder / "demo.gif", folder / "demo.png"
+    video, picture = folder / "demo.webp", folder / "demo.png"
     has_pictures = False
     with _collect_missing_extras(omissions):
         require("PIL", "pictures", "pictures need")
@@ -122,7 +122,7 @@ def demo(
         tk.SimulationOptions(),
         record=video if has_pictures else None,
         picture=picture if has_pictures else None,
-        recording=tk.Recording(renderer="tiny"),
+        recording=tk.Recording(captions=True),
     )
     write_json(folder / "report.json", report.to_dict())
     print_line(f"Simulated: {report!r}")

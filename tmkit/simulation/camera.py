@@ -24,10 +24,10 @@ from tmkit.simulation.pieces import Pieces, partition
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import convert_fields, plain_numbers
 
-_LIGHT_DIRECTION = (-0.6, 0.95, 1.8)
-"""(3,) direction to the light: right, backwards and up. The light is above the left shoulder."""
+_LIGHT_DIRECTION = (-0.9, 0.15, 1.7)
+"""(3,) direction to the light: right, backwards and up. Shadows fall to the right, onto tables."""
 
-_NEIGHBOURHOOD = 0.5
+NEIGHBOURHOOD = 0.2
 """Distance from mechanisms and objects within which fixed bodies are part of the picture [m]."""
 
 _VIEW_MARGIN = 1.1
@@ -151,13 +151,15 @@ def surroundings(world: Posed) -> tuple[NDArray[np.float64], float, float]:
     points = _interesting_points(world, partition(world.scene))
     lower, upper = points.min(axis=0), points.max(axis=0)
     radius = max(1.0, 0.65 * float(np.linalg.norm(upper[:2] - lower[:2])))
-    heights = [
-        float((world.pose(frame) @ part.pose).translation[2])
-        for frame in world.scene.frame_names
-        for part in world.scene.shapes(frame)
-        if part.visual and part.shape.kind == "plane"
-    ]
-    return (lower[:2] + upper[:2]) / 2.0, min([float(lower[2]), *heights]) - 0.001, radius
+    heights = [float(lower[2])]
+    for frame in world.scene.frame_names:
+        heights += [float(corners[:, 2].min()) for corners, *_ in _boxes(world, frame)]
+        heights += [
+            float((world.pose(frame) @ part.pose).translation[2])
+            for part in world.scene.shapes(frame)
+            if part.visual and part.shape.kind == "plane"
+        ]
+    return (lower[:2] + upper[:2]) / 2.0, min(heights) - 0.001, radius
 
 
 def _interesting_points(world: Posed, pieces: Pieces) -> NDArray[np.float64]:
@@ -167,7 +169,7 @@ def _interesting_points(world: Posed, pieces: Pieces) -> NDArray[np.float64]:
     fixed = [cloud for frame in pieces.fixed for cloud, *_ in _boxes(world, frame)]
     if clouds:
         cloud = np.concatenate(clouds)
-        low, high = cloud.min(axis=0) - _NEIGHBOURHOOD, cloud.max(axis=0) + _NEIGHBOURHOOD
+        low, high = cloud.min(axis=0) - NEIGHBOURHOOD, cloud.max(axis=0) + NEIGHBOURHOOD
         fixed = [
             np.clip(cloud, low, high)
             for cloud in fixed

@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from tmkit.plans import Schedule, Segment
     from tmkit.plans.schedule import Phase
 
-_FILM_SIZE = (480, 360)
+_FILM_SIZE = (640, 480)
 """Default width and height of a film [pixels]."""
 
-_FILM_SUPERSAMPLING = 1.5
-"""Supersampling of the frames of a film."""
+_FILM_SUPERSAMPLING = {"filament": 1.0, "tiny": 1.5}
+"""Supersampling of the frames of a film, by renderer. Filament smooths edges without it."""
 
 _PROGRESS_PERIOD = 0.25
 """Simulated time between two reports of progress [s]."""
@@ -145,7 +145,10 @@ def simulate(
             frame_view = view if recording.camera is not None else view.with_size(*_FILM_SIZE)
             studio = stack.enter_context(
                 open_studio(
-                    simulation, frame_view, supersampling=_FILM_SUPERSAMPLING, renderer=renderer
+                    simulation,
+                    frame_view,
+                    supersampling=_FILM_SUPERSAMPLING[renderer],
+                    renderer=renderer,
                 )
             )
         filming = _FilmCamera(film, studio, recording.captions)

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from support.gantry import GANTRY, PlanWriter, gantry_scene, stacking_plan, two_blocks
 
+import tmkit as tk
 from tmkit.errors import MissingExtraError, OutputError, SimulationError
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.simulation import (
@@ -24,6 +25,8 @@ from tmkit.simulation import (
     simulate,
     write_picture,
 )
+from tmkit.simulation.camera import surroundings
+from tmkit.simulation.rendering.studio import StillScene
 from tmkit.spatial import Pose
 
 
@@ -92,6 +95,35 @@ def test_good_camera_does_not_look_through_walls(side: float) -> None:
     """Wherever a wall stands, the view is from the other side of it."""
     with Simulation.from_scene(scene_without_block(side)) as walled:
         assert fit_camera(walled).position[1] * side < 0.6 * abs(side)
+
+
+def test_the_floor_is_below_the_legs_of_a_table_and_the_camera_near_the_work() -> None:
+    """Built-in tables stand on legs that only the floor of a picture depends on."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    bare = scene.set_shapes("table", scene.shapes("table")[:1])
+    legs = scene.shapes("table")[1:]
+    assert legs
+    assert not any(leg.collision for leg in legs)
+    for version, height in ((bare, -0.05), (scene, -0.7)):
+        assert surroundings(StillScene(version))[1] == pytest.approx(height, abs=0.002)
+    with_legs, without = (
+        np.linalg.norm(np.subtract(camera.position, camera.target))
+        for camera in (fit_camera(StillScene(scene)), fit_camera(StillScene(bare)))
+    )
+    assert with_legs < 1.1 * without
+
+
+def test_a_gif_keeps_the_colours_of_small_objects(tmp_path: Path) -> None:
+    """A red block of a tenth of a percent of a picture with a gradient of greys stays red."""
+    grey = np.linspace(0.0, 255.0, 240 * 320).reshape(240, 320, 1)
+    pixels = (grey + np.random.default_rng(0).uniform(-3, 3, (240, 320, 3))).clip(0, 255)
+    pixels[100:108, 100:110] = (215, 30, 30)
+    film = Film(tmp_path / "a.gif")
+    film.add(pixels.astype(np.uint8))
+    with Image.open(film.write()) as drawn:
+        red, *others = np.asarray(drawn.convert("RGB"))[104, 105].astype(int)
+    assert red > 150
+    assert max(others) < 60
 
 
 def test_camera_refuses_what_it_cannot_show() -> None:
