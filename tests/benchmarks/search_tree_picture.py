@@ -28,7 +28,11 @@ def main() -> None:
         domain=problem.domain,
         options=tk.PlanningOptions(max_iterations=4, record_tree=True),
     )
-    path = draw_search_tree(result.search_trees, parser.parse_args().out / "search_tree.png")
+    path = draw_search_tree(
+        result.search_trees,
+        parser.parse_args().out / "search_tree.png",
+        learned=result.diagnosis.constraints,
+    )
     print(result, path, path.stat().st_size)
 
 

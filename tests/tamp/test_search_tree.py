@@ -17,6 +17,7 @@ from support.tamp_problems import PROBLEMS, TampProblem
 import tmkit as tk
 from tmkit import cli
 from tmkit.cli import ExitCode
+from tmkit.cli.planning import _write_trees
 from tmkit.plans import ArmAt
 from tmkit.plans.plan_file import plan_to_dict
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, SearchTree
@@ -110,7 +111,9 @@ def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
         assert q.tobytes() == step.q.tobytes()
 
 
-def test_a_search_without_a_plan_is_recorded() -> None:
+def test_a_search_without_a_plan_is_recorded_and_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """No node is marked; failures add up to the statistics, each with an attempt."""
     scene = with_box(
         blocks_scene({"a": (0, 0), "b": (2, 2)}), "lid", (-0.1, -0.1, 0.08), (0.1, 0.1, 0.1)
@@ -134,6 +137,9 @@ def test_a_search_without_a_plan_is_recorded() -> None:
     assert failed == {(action, cause): count for action, cause, count in result.statistics.failures}
     nodes = [node for tree in result.search_trees for node in tree.nodes]
     assert all(node.tries >= sum(failure.count for failure in node.failures) for node in nodes)
+    _write_trees(result, tmp_path / "tree.png", print_line=print)
+    assert (tmp_path / "tree.png").stat().st_size > 10_000
+    assert capsys.readouterr().out == ""
 
 
 def test_trees_are_returned_by_workers() -> None:
@@ -159,7 +165,7 @@ def test_trees_on_the_command_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Trees are written as data and pictures; other formats are rejected before planning."""
+    """Trees are written as data; a plan without backtracking has a sentence, not a picture."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         sys,
@@ -178,4 +184,5 @@ def test_trees_on_the_command_line(
             "(pick-up a "
         )
     else:
-        assert (tmp_path / file).stat().st_size > 1000
+        assert f"{file} is not written: the search did not backtrack" in capsys.readouterr().out
+        assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,11 @@ from support.effort import scaled_examples
 
 from tmkit.errors import OutputError
 from tmkit.tamp import SearchTree
+from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
 from tmkit.tamp.search_tree import BranchFailure, SearchTreeNode
 from tmkit.visualization import draw_search_tree
 from tmkit.visualization.drawing import Cross, Dot, Label
-from tmkit.visualization.search_tree_picture import search_tree_drawing
+from tmkit.visualization.search_tree_picture import has_backtracked, search_tree_drawing
 
 
 def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
@@ -69,15 +71,50 @@ def test_the_plan_is_drawn_and_all_else_is_drawn_or_counted(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_versions_after_transfers_differ_in_colour(seed: int) -> None:
-    """The dots of versions after transfers have one colour, all others another."""
+def test_colours_are_outcomes_and_transfers_are_named(seed: int) -> None:
+    """Each outcome has one colour: in the plan, expanded, a dead end, not tried."""
     tree = tree_of(60, seed=seed)
-    colors: dict[bool, set[str]] = {True: set(), False: set()}
-    for mark in search_tree_drawing([tree], rows=200).marks:
+    parents = {node.parent for node in tree.nodes}
+    colors: dict[str, set[str]] = {}
+    marks = search_tree_drawing([tree], rows=400).marks
+    for mark in marks:
         if isinstance(mark, Dot):
-            colors[tree.nodes[int(mark.meaning.split()[-1])].is_transfer].add(mark.color)
-    assert len(colors[True]) == len(colors[False]) == 1
-    assert colors[True] != colors[False]
+            index = int(mark.meaning.split()[-1])
+            node = tree.nodes[index]
+            outcome = "expanded" if index in parents else "dead" if node.failures else "untried"
+            colors.setdefault("plan" if node.is_in_plan else outcome, set()).add(mark.color)
+    assert sorted(colors) == ["dead", "expanded", "plan", "untried"]
+    assert len(set.union(*colors.values())) == len(colors)
+    for mark in marks:
+        if isinstance(mark, Label) and mark.meaning.startswith("node "):
+            node = tree.nodes[int(mark.meaning.split()[-1])]
+            assert (" by transfer" in mark.text) == node.is_transfer
+
+
+def test_learned_constraints_are_listed_with_their_reason() -> None:
+    """The first eight are listed below the trees, and the others counted."""
+    learned = [
+        LearnedConstraint(f"(stack b{number} c)", ("(clear d)",), is_proved=number == 0)
+        for number in range(10)
+    ]
+    drawing = search_tree_drawing([tree_of(3)], learned=learned)
+    texts = [
+        mark.text for mark in drawing.marks if isinstance(mark, Label) and mark.meaning == "learned"
+    ]
+    assert texts[0] == "learned: no task plan has"
+    assert texts[1] == "(stack b0 c) while (clear d) (proved)"
+    assert texts[2] == "(stack b1 c) while (clear d) (no motion within the budget)"
+    assert texts[9:] == ["… 2 more actions"]
+
+
+def test_a_plan_without_failures_has_not_backtracked() -> None:
+    """Versions outside the plan and failures are backtracking."""
+    start = SearchTreeNode(None, tries=1, is_in_plan=True)
+    end = SearchTreeNode(0, ("(pick a)",), is_in_plan=True)
+    failure = BranchFailure("(pick a)", "too far", 1)
+    assert not has_backtracked([SearchTree("2 objects", (start, end))])
+    for nodes in ((start, replace(end, is_in_plan=False)), (replace(start, failures=(failure,)),)):
+        assert has_backtracked([SearchTree("2 objects", nodes)])
 
 
 def test_failures_are_crosses_with_their_most_frequent_cause() -> None:

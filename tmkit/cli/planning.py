@@ -388,7 +388,7 @@ def _write_plan(
         if result.plan is not None and output is not None:
             say(f"Written to {output}")
     if outputs.tree is not None:
-        _write_trees(result, outputs.tree)
+        _write_trees(result, outputs.tree, print_line=_discard if outputs.as_json else say_wrapped)
     if outputs.picture is not None and not result.is_solved:
         _draw_failure(result, outputs.picture, print_line=_discard if outputs.as_json else say)
     if outputs.view:
@@ -631,15 +631,24 @@ def _draw_failure(
         print_line("No picture: no motion was in anything's way.")
 
 
-def _write_trees(result: PlanResult | PortfolioResult, path: Path) -> None:
-    """Draw the search trees of a run, or write them as data."""
+def _write_trees(
+    result: PlanResult | PortfolioResult, path: Path, *, print_line: Callable[[str], None]
+) -> None:
+    """Draw the search trees of a run with a choice, or write them as data."""
     from tmkit.visualization import draw_search_tree
+    from tmkit.visualization.search_tree_picture import has_backtracked
 
-    trees = _single_result(result).search_trees
+    single = _single_result(result)
+    trees = single.search_trees
     if path.suffix == ".json":
         write_json(path, [tree.to_dict() for tree in trees])
+    elif single.plan is not None and not has_backtracked(trees):
+        print_line(
+            f"{path} is not written: the search did not backtrack, so its tree is the list of"
+            " actions above."
+        )
     else:
-        draw_search_tree(trees, path)
+        draw_search_tree(trees, path, learned=single.diagnosis.constraints)
 
 
 def _check(

@@ -2,9 +2,11 @@
 
 A search tree has one line for each version of the scene, indented below its parent version. The
 line has the action that led to it, the attempts made from it, and the number of actions expected
-from there if it was in the queue. Large trees are pruned. The path to the plan is always drawn,
-then the branches with the most attempts, up to a number of lines. A line with their number replaces
-omitted versions.
+from there if it was in the queue. The colour is the outcome: on the path to the plan, expanded, a
+dead end, or not tried. The learned constraints are listed below the trees.
+
+Large trees are pruned. The path to the plan is always drawn, then the branches with the most
+attempts, up to a number of lines. A line with their number replaces omitted versions.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 
 from tmkit.graph.display.outline import count_of
 from tmkit.tamp import SearchTree
+from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
 from tmkit.tamp.search_tree import SearchTreeNode
 from tmkit.visualization.drawing import (
     MARGIN,
@@ -35,13 +38,13 @@ _PLAN_COLOR = "#1f5fa8"
 """Colour of versions on the path to the plan."""
 
 _DEFAULT_COLOR = "#4a525a"
-"""Colour of other versions."""
+"""Colour of expanded versions, and of other lines."""
 
-_TRANSFER_COLOR = "#e07b00"
-"""Colour of dots of versions after a transfer."""
+_UNTRIED_COLOR = "#9aa3ab"
+"""Colour of versions from which nothing was tried."""
 
 _FAILURE_COLOR = "#c2262e"
-"""Colour of failed actions."""
+"""Colour of failed actions, and of versions from which all attempts failed."""
 
 _EDGE_COLOR = "#b4bac0"
 """Colour of edges outside the path to the plan."""
@@ -61,31 +64,46 @@ _MAX_LETTERS = 140
 _MAX_FAILURES = 2
 """Largest number of failed actions that are drawn for a version."""
 
+_MAX_CONSTRAINTS = 8
+"""Largest number of learned constraints that are listed."""
+
 _MAX_DOT_SIZE = 11.0
 """Largest diameter of a dot [pt]."""
 
 
-def search_tree_drawing(trees: Sequence[SearchTree], *, rows: int = 80, title: str = "") -> Drawing:
+def has_backtracked(trees: Sequence[SearchTree]) -> bool:
+    """Return whether a search reached versions outside the plan, or an action failed."""
+    return any(not node.is_in_plan or node.failures for tree in trees for node in tree.nodes)
+
+
+def search_tree_drawing(
+    trees: Sequence[SearchTree],
+    *,
+    learned: Sequence[LearnedConstraint] = (),
+    rows: int = 80,
+    title: str = "",
+) -> Drawing:
     """Draw the search trees of a run, one below the other.
 
     Args:
         trees: search trees (:attr:`tmkit.tamp.PlanResult.search_trees`).
+        learned: constraints to list below (:attr:`tmkit.tamp.Diagnosis.constraints`).
         rows: largest number of lines, unless the path to the plan alone has more.
         title: title of the drawing.
     """
     board = _Board()
     for tree in trees:
         _TreePicture(tree, board, rows // len(trees)).draw()
+    _list_constraints(learned, board)
     caption = (
         (
             "Each line is a version of the scene, below the version from which its action led to"
-            " it. Blue: the path to the plan."
+            " it. Dots grow with the attempts."
         ),
         (
-            "Dots grow with the attempts: orange after transfers, grey after actions refined as the"
-            " domain proposes them."
+            "Blue: the path to the plan. Dark grey: other expanded versions. Red: dead ends. Light"
+            " grey: not tried. Crosses: failed actions."
         ),
-        "Crosses: actions that failed there.",
     )
     right = max(
         (float(label.point[0]) + _LETTER_WIDTH * len(label.text) for label in board.labels),
@@ -96,14 +114,34 @@ def search_tree_drawing(trees: Sequence[SearchTree], *, rows: int = 80, title: s
     return Drawing(marks, title=title, caption=caption, largest_unit=1.0)
 
 
+def _list_constraints(learned: Sequence[LearnedConstraint], board: _Board) -> None:
+    """List the constraints that the search learned, if any."""
+    if not learned:
+        return
+    board.write(0, "learned: no task plan has", _DEFAULT_COLOR, meaning="learned")
+    for constraint in learned[:_MAX_CONSTRAINTS]:
+        reason = "proved" if constraint.is_proved else "no motion within the budget"
+        board.write(1, f"{constraint} ({reason})", _FAILURE_COLOR, meaning="learned")
+    omitted = len(learned) - _MAX_CONSTRAINTS
+    if omitted > 0:
+        text = f"… {count_of('more action', omitted)}"
+        board.write(1, text, _FAILURE_COLOR, meaning="learned")
+
+
 def draw_search_tree(
-    trees: Sequence[SearchTree], path: str | Path, *, rows: int = 80, title: str = ""
+    trees: Sequence[SearchTree],
+    path: str | Path,
+    *,
+    learned: Sequence[LearnedConstraint] = (),
+    rows: int = 80,
+    title: str = "",
 ) -> Path:
     """Draw the search trees of a run into a PNG or SVG file, and return its path.
 
     Args:
         trees: search trees (:attr:`tmkit.tamp.PlanResult.search_trees`).
         path: path of the file.
+        learned: constraints to list below (:attr:`tmkit.tamp.Diagnosis.constraints`).
         rows: largest number of lines, unless the path to the plan alone has more.
         title: title of the drawing.
 
@@ -111,7 +149,7 @@ def draw_search_tree(
         OutputError: if the file cannot be written, or its suffix is neither ``.png`` nor ``.svg``.
         MissingExtraError: if the extra ``pictures`` is not installed.
     """
-    drawing = search_tree_drawing(trees, rows=rows, title=title)
+    drawing = search_tree_drawing(trees, learned=learned, rows=rows, title=title)
     low, high = drawing.bounds
     return save_drawings([drawing], path, width=max(6.0, float(high[0] - low[0]) + 2 * MARGIN))
 
@@ -202,18 +240,17 @@ class _TreePicture:
     def _draw_node(self, index: int, depth: int, parent: np.ndarray | None) -> np.ndarray:
         """Draw a node with its failures, and return its position (2,)."""
         node, board = self.nodes[index], self.board
-        color = _PLAN_COLOR if node.is_in_plan else _DEFAULT_COLOR
+        color = self._color(index)
         if parent is None:
             text = f"search with {self.tree.search}: {count_of('version', len(self.nodes))}, "
             text += count_of("attempt", self.tries[index])
         else:
-            text = " ".join(node.actions)
+            text = " ".join(node.actions) + (" by transfer" if node.is_transfer else "")
             text += f" · {count_of('attempt', node.tries)}" if node.tries else ""
             text += "" if node.estimate is None else f" · {node.estimate:g} expected"
         position = board.write(depth, text, color, meaning=f"node {index}")
-        dot_color = _TRANSFER_COLOR if node.is_transfer else _DEFAULT_COLOR
         size = min(_MAX_DOT_SIZE, 4.0 + node.tries**0.5)
-        board.add_dot(Dot(f"node {index}", position, dot_color, size=size))
+        board.add_dot(Dot(f"node {index}", position, color, size=size))
         if node.is_in_plan:
             self._draw_edge(parent, position, _PLAN_COLOR, width=2.4)
         else:
@@ -224,6 +261,15 @@ class _TreePicture:
             board.add_dot(Cross(meaning, failure_position, _FAILURE_COLOR))
             self._draw_edge(position, failure_position, _EDGE_COLOR, width=1.2)
         return position
+
+    def _color(self, index: int) -> str:
+        """Return the colour of the outcome of a node."""
+        node = self.nodes[index]
+        if node.is_in_plan:
+            return _PLAN_COLOR
+        if self.children[index]:
+            return _DEFAULT_COLOR
+        return _FAILURE_COLOR if node.failures else _UNTRIED_COLOR
 
     def _draw_omitted(self, index: int, depth: int, parent: np.ndarray | None) -> None:
         """Draw one line for the omitted children of a node."""
