@@ -10,6 +10,7 @@ import tmkit as tk
 from tmkit.errors import ArgumentError, OutputError
 from tmkit.visualization import save_html
 from tmkit.visualization.page import plan_timeline
+from tmkit.visualization.scene_model import bounds, scene_model, view_bounds
 
 pytest.importorskip("viser")
 
@@ -74,8 +75,14 @@ def test_the_panel_has_actions_captions_and_facts(plan, tmp_path, browser):
         page.locator("#tmkit-next").click()
         assert "(holding b)" in page.locator("#tmkit-facts .added").all_text_contents()
         assert "(handempty)" in page.locator("#tmkit-facts .removed").all_text_contents()
+        kinds = {segment.kind.value for step in plan.steps for segment in step.segments}
+        legend = page.locator("#tmkit-legend span").all_text_contents()
+        assert len(legend) == len(kinds)
+        assert set(legend) == kinds
         page.locator("#tmkit-next").click()
-        assert "(on b c)" in page.locator("#tmkit-facts p").all_text_contents()
+        facts = page.locator("#tmkit-facts p").all_text_contents()
+        assert "(on b c)" in facts
+        assert len(set(facts)) == len(facts)  # each once
         assert "3/4 (pick-up a" in page.locator("#tmkit-caption").inner_text()
         page.locator("#tmkit-previous").click()
         page.locator("#tmkit-previous").click()
@@ -89,6 +96,26 @@ def test_the_panel_has_actions_captions_and_facts(plan, tmp_path, browser):
         page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 10)
         assert page.evaluate("tmkit.time / tmkit.duration") == pytest.approx(0.5, abs=0.01)
         assert errors == []
+
+
+def test_the_view_shows_the_moving_frames_and_the_floor_is_below_all(plan):
+    """Legs of a table and a large floor neither widen the view nor are cut by the floor."""
+    scene = plan.scene
+    slab = tk.AttachedShape(tk.Box([3.9, 3.9, 0.1]), collision=False)
+    large = scene.add_frame("slab", "world", pose=tk.Pose([0.5, 0.0, -0.9]), shapes=[slab])
+    boxes = []
+    for version in (scene, large):
+        model, poses = scene_model(version), version.at(plan.q).poses
+        boxes.append(view_bounds(model, poses))
+        assert bounds(model, poses)[0, 2] == pytest.approx(-0.7 if version is scene else -0.95)
+    low, high = boxes[0]
+    for frame in ("a", "b", "c", "panda_hand", "panda_link0"):
+        position = scene.pose(frame, q=plan.q).translation
+        assert np.all(low <= position)
+        assert np.all(position <= high)
+    assert low[2] > -0.3
+    # The slab fills the neighbourhood, and no more.
+    assert np.all(np.abs(boxes[1] - boxes[0]) < 0.25)
 
 
 def test_hovering_shows_the_name_of_a_body(plan, tmp_path, browser):

@@ -39,7 +39,7 @@ from tmkit.plans.execution import TimedMotion
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import DomainSource, load_plan_domain
-from tmkit.visualization.scene_model import add_nodes, bounds, model_document, scene_model, set_view
+from tmkit.visualization.scene_model import add_nodes, model_document, scene_model, set_view
 
 if TYPE_CHECKING:
     import viser
@@ -368,7 +368,7 @@ def page_html(
     server = start_server("127.0.0.1", 0)
     try:
         add_nodes(server.scene, model, state.poses)
-        set_view(server, *bounds(model, state.poses))
+        set_view(server, model, state.poses)
         page = server.scene.as_html()
     finally:
         stop_server(server)

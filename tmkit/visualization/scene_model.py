@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.simulation.camera import NEIGHBOURHOOD
 from tmkit.simulation.engines.pybullet.shapes import drawn_triangles
+from tmkit.simulation.pieces import Pieces, partition
 from tmkit.spatial import Pose
 
 if TYPE_CHECKING:
@@ -76,6 +78,12 @@ _MIN_ASPECT = 1.25
 _MAX_PIECE_SIZE = 4.0
 """Largest size of a piece that affects the view [m]."""
 
+_CLOSED_KINDS = ("box", "sphere", "cylinder", "cone", "capsule")
+"""Kinds of shapes of which only front faces are drawn."""
+
+_AMBIENT_INTENSITY = 0.4
+"""Intensity of ambient light relative to the default of viser, which hides shadows."""
+
 
 @dataclass(frozen=True)
 class ScenePiece:
@@ -87,6 +95,7 @@ class ScenePiece:
         pose: frame_from_piece.
         color: red, green, blue and opacity, in [0, 1].
         role: role of the shape.
+        is_closed: whether its faces have outward normals and enclose a volume.
     """
 
     frame: str
@@ -94,15 +103,24 @@ class ScenePiece:
     pose: Pose
     color: Color
     role: Role
+    is_closed: bool
 
 
 @dataclass(frozen=True, eq=False)
 class SceneModel:
-    """Frames of a scene in the order of their poses, its distinct meshes, and its shapes."""
+    """Frames of a scene in the order of their poses, its distinct meshes, and its shapes.
+
+    Attributes:
+        frames: frames in the order of their poses.
+        meshes: distinct meshes.
+        pieces: shapes.
+        parts: fixed and moving frames.
+    """
 
     frames: tuple[str, ...]
     meshes: tuple[Triangles, ...]
     pieces: tuple[ScenePiece, ...]
+    parts: Pieces
 
 
 def scene_model(
@@ -129,8 +147,11 @@ def scene_model(
             for role in _roles(attached):
                 color = (paint or {}).get(frame) or attached.color or _color(scene, frame, movable)
                 color = _COLLISION_COLOR if role == "collision" else color
-                pieces.append(ScenePiece(frame, numbers[digest], attached.pose, color, role))
-    return SceneModel(tuple(scene.frame_names), tuple(meshes), tuple(pieces))
+                is_closed = attached.shape.kind in _CLOSED_KINDS
+                pieces.append(
+                    ScenePiece(frame, numbers[digest], attached.pose, color, role, is_closed)
+                )
+    return SceneModel(tuple(scene.frame_names), tuple(meshes), tuple(pieces), partition(scene))
 
 
 def _roles(attached: AttachedShape) -> list[Role]:
@@ -203,6 +224,7 @@ def add_nodes(
     """
     handles: dict[int, Any] = {}
     index = {name: i for i, name in enumerate(model.frames)}
+    scene.configure_environment_map(environment_intensity=_AMBIENT_INTENSITY)
     scene.add_frame("/bodies", show_axes=False)
     scene.add_frame("/collision", show_axes=False, visible=False)
     groups = {"visual": "/bodies", "collision": "/collision"}
@@ -222,7 +244,8 @@ def add_nodes(
             faces,
             color=np.rint(255.0 * np.array(piece.color[:3])).astype(np.uint8),
             opacity=piece.color[3] if piece.color[3] < 1.0 else None,
-            side="double",
+            # Both sides of a face would cast its shadow onto itself.
+            side="front" if piece.is_closed else "double",
             cast_shadow=piece.role == "visual",
             receive_shadow=piece.role == "visual",
             position=piece.pose.translation,
@@ -257,39 +280,61 @@ def model_document(model: SceneModel) -> dict[str, Any]:
     return {"bodies": [[index[name], _node_name(name)] for name in bodies], "boxes": boxes}
 
 
-def bounds(
-    model: SceneModel, poses: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lower and upper corner (3,) of the visual shapes, or of a unit cube [m]."""
+def bounds(model: SceneModel, poses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lower and upper corner (2, 3) of the visual shapes, or of a unit cube [m]."""
+    points = _corners(model, poses, set(model.frames))
+    return _box(points) if len(points) else np.array([[-0.5] * 3, [0.5] * 3])
+
+
+def view_bounds(model: SceneModel, poses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lower and upper corner (2, 3) of moving frames and their neighbourhood [m].
+
+    A scene in which nothing moves has the bounds of all its visual shapes.
+    """
+    box, parts = bounds(model, poses), model.parts
+    moving = {frame for piece in (*parts.mechanisms, *parts.objects) for frame in piece.frames}
+    points = _corners(model, poses, moving)
+    if not len(points):
+        return box
+    low, high = _box(points)
+    return np.clip(box, low - NEIGHBOURHOOD, high + NEIGHBOURHOOD)
+
+
+def _box(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the lower and upper corner (2, 3) of points (n, 3)."""
+    return np.stack([points.min(axis=0), points.max(axis=0)])
+
+
+def _corners(
+    model: SceneModel, poses: NDArray[np.float64], frames: set[str]
+) -> NDArray[np.float64]:
+    """Return the corners (n, 3) of boxes around the visual shapes of frames, in the root [m]."""
     index = {name: i for i, name in enumerate(model.frames)}
-    points = []
+    points = [np.zeros((0, 3))]
     for piece in model.pieces:
         vertices = model.meshes[piece.mesh][0]
-        if piece.role == "visual" and len(vertices):
+        if piece.role == "visual" and len(vertices) and piece.frame in frames:
             corners = np.array([vertices.min(axis=0), vertices.max(axis=0)], dtype=float)
             if np.max(corners[1] - corners[0]) < _MAX_PIECE_SIZE:
                 box = corners[[[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], [0, 1, 2]]
                 pose = Pose.from_array(poses[index[piece.frame]]) @ piece.pose
                 points.append(np.asarray(pose.apply(box)))
-    cloud = np.concatenate(points) if points else np.array([[-0.5] * 3, [0.5] * 3])
-    return cloud.min(axis=0), cloud.max(axis=0)
+    return np.concatenate(points)
 
 
 def set_view(
-    server: viser.ViserServer,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    *,
-    moves: bool = True,
+    server: viser.ViserServer, model: SceneModel, poses: NDArray[np.float64], *, moves: bool = True
 ) -> None:
-    """Set the floor below a box, and cameras with the whole box in view.
+    """Set the floor below a scene, and cameras with its moving frames in view.
 
     Args:
         server: server of viser.
-        low: (3,) lower corner of the box [m].
-        high: (3,) upper corner of the box [m].
+        model: model of the scene.
+        poses: (n, 7) poses of the frames x, y, z, qx, qy, qz, qw.
         moves: whether to move the cameras of open pages as well.
     """
+    low, high = view_bounds(model, poses)
+    floor = float(bounds(model, poses)[0, 2])
     center, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
     direction = _VIEW_DIRECTION / np.linalg.norm(_VIEW_DIRECTION)
     corners = np.array([[(low, high)[i >> k & 1][k] for k in range(3)] for i in range(8)]) - center
@@ -314,6 +359,6 @@ def set_view(
         shadow_opacity=0.2,
         cell_color=(215, 221, 227),
         section_color=(190, 199, 208),
-        position=(round(center[0]), round(center[1]), low[2] - 1e-3),
+        position=(round(center[0]), round(center[1]), floor - 1e-3),
         infinite_grid=False,
     )

@@ -34,7 +34,6 @@ from tmkit.visualization.scene_model import (
     Color,
     SceneModel,
     add_nodes,
-    bounds,
     model_document,
     scene_model,
     set_view,
@@ -63,7 +62,7 @@ class Stage:
         self._panels: list[Panel] = []
         self.tabs: Any = None
         self._picked: str | None = None
-        self._view = (np.zeros(3), np.ones(3))
+        self._view: tuple[SceneModel, NDArray[np.float64]] | None = None
         self._timeline: PlanTimeline | None = None
         self._model: SceneModel | None = None
         self.handles: dict[int, Any] = {}
@@ -163,7 +162,8 @@ class Stage:
             has_new_frames = previous is None or self._model.frames != previous.frames
             has_view = previous is not None and bool(previous.pieces)
             moves = has_new_frames and not (keeps_view and has_view)
-            self._view = bounds(self._model, poses) if moves else self._view
+            if moves or self._view is None:
+                self._view = (self._model, poses)
             set_view(self._server, *self._view, moves=moves)
             if self.tabs is not None:
                 self.tabs.remove()

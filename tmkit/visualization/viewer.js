@@ -9,7 +9,7 @@ window.tmkit = window.tmkit || (() => {
   const UNIT = 1e-6, SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
   const KINDS = {transit: "#9aa5b1", approach: "#74b9ff", grasp: "#e17055", lift: "#fdcb6e", transfer: "#00b894",
     lower: "#fab1a0", release: "#e84393", retreat: "#a29bfe", pour: "#0984e3", operate: "#b8860b", push: "#6c5ce7",
-    line: "#00cec9"};
+    line: "#00cec9"}, OTHER = "#999";
   const STYLE = `
     :root { --tmkit-bar: 0px }
     #root { height: calc(100% - var(--tmkit-bar)) !important }
@@ -31,6 +31,8 @@ window.tmkit = window.tmkit || (() => {
     #tmkit-track .action.now { background: #2b6cb0; color: #fff }
     #tmkit-track .segment { position: absolute; top: 30px; height: 16px; border-right: 1px solid #fff }
     #tmkit-hand { position: absolute; top: 0; bottom: 0; width: 2px; background: #c53030; pointer-events: none }
+    #tmkit-legend { display: flex; flex-wrap: wrap; gap: 2px 14px; color: #4a5568; font-size: 12px }
+    #tmkit-legend i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 5px }
     #tmkit-facts { left: 12px; top: 12px; width: 270px; max-height: calc(100% - var(--tmkit-bar) - 24px); display: flex;
       flex-direction: column; background: rgba(255,255,255,.93); border: 1px solid #d5dde5; border-radius: 8px;
       box-shadow: 0 2px 10px rgba(0,0,0,.08) }
@@ -207,13 +209,13 @@ window.tmkit = window.tmkit || (() => {
       step.added.forEach((fact) => body.append(paragraph(fact, "added")));
       step.removed.forEach((fact) => body.append(paragraph(fact, "removed")));
     }
-    body.append(make("h5", {textContent: step ? `hold after ${step.action}` : "hold at the start"}));
-    for (const fact of [...state].sort()) {
+    body.append(make("h5", {textContent: step ? "unchanged" : "hold at the start"}));
+    for (const fact of [...state].filter((fact) => !added.has(fact)).sort()) {
       const predicate = fact.slice(1).split(/[\s)]/, 1)[0];
       groups.set(predicate, [...(groups.get(predicate) || []), fact]);
     }
     for (const [predicate, all] of [...groups].sort((a, b) => a[1].length - b[1].length)) {
-      const rows = all.map((fact) => paragraph(fact, added.has(fact) ? "added" : ""));
+      const rows = all.map((fact) => paragraph(fact));
       body.append(...(all.length <= 8 ? rows : [make("details", {}, make("summary", {textContent: `${predicate}: ${all.length} facts`}), ...rows)]));
     }
   }
@@ -275,7 +277,7 @@ window.tmkit = window.tmkit || (() => {
       bar.append(make("div", {className: "row"}, button("|◀", "previous action (←)", () => jump(-1), "tmkit-previous"),
         button("▶", "play or pause (space)", () => play(!playing), "tmkit-play"),
         button("▶|", "next action (→)", () => jump(1), "tmkit-next"), speeds, looping, caption,
-        make("span", {id: "tmkit-clock"}), ...switches()), track());
+        make("span", {id: "tmkit-clock"}), ...switches()), track(), legend());
     } else {
       caption.textContent = model.caption || "";
       bar.append(make("div", {className: "row"}, caption, ...switches()));
@@ -306,7 +308,7 @@ window.tmkit = window.tmkit || (() => {
     for (const [, kind, held, first, last] of line.segments) {
       const block = make("div", {className: "segment", title: held ? `${kind} ${held}` : kind});
       block.style.left = percent(line.times[first]); block.style.width = percent(line.times[last] - line.times[first]);
-      block.style.background = KINDS[kind] || "#999";
+      block.style.background = KINDS[kind] || OTHER;
       element.append(block);
     }
     element.append(make("div", {id: "tmkit-hand"}));
@@ -314,6 +316,12 @@ window.tmkit = window.tmkit || (() => {
     element.onpointerdown = (event) => { element.setPointerCapture(event.pointerId); to(event); };
     element.onpointermove = (event) => { if (element.hasPointerCapture(event.pointerId)) to(event); };
     return element;
+  }
+
+  function legend() {  // the colours of the kinds of segments that occur
+    const occurring = new Set(line.segments.map((segment) => segment[1]));
+    const entry = (kind) => make("span", {}, Object.assign(make("i"), {style: `background:${KINDS[kind] || OTHER}`}), kind);
+    return make("div", {id: "tmkit-legend"}, ...[...new Set([...Object.keys(KINDS), ...occurring])].filter((kind) => occurring.has(kind)).map(entry));
   }
 
   // --- names, hovering, picking

@@ -326,9 +326,9 @@ class FactsPanel(Panel):
         strike = "#c53030;text-decoration:line-through"
         parts = [_fact_rows("Added since the start", last - first, "#2f855a")]
         parts += [_fact_rows("Deleted since the start", first - last, strike)]
-        parts += ["<b>All that hold</b>"]
+        parts += ["<b>Unchanged</b>"]
         groups: dict[str, list[str]] = {}
-        for fact in sorted(map(str, last)):
+        for fact in sorted(map(str, last & first)):
             groups.setdefault(fact[1:].split(" ")[0].rstrip(")"), []).append(fact)
         for name, facts in sorted(groups.items(), key=lambda item: len(item[1])):
             rows = _fact_rows("", facts, "inherit")
