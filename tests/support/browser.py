@@ -75,7 +75,11 @@ def open_page(
             lambda message: errors.append(message.text) if message.type == "error" else None,
         )
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
+        # A blob is content of the page itself, such as its lighting.
+        page.on(
+            "request",
+            lambda request: request.url.startswith("blob:") or requests.append(request.url),
+        )
         page.goto(url)
         page.wait_for_function("window.tmkit && window.tmkit.ready")
         yield page, errors, requests
