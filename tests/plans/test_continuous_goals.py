@@ -192,6 +192,30 @@ def test_an_object_is_put_in_a_region() -> None:
     assert max(abs(x), abs(y)) <= 0.06 - BLOCK / 2 + 0.002
 
 
+def test_the_only_object_of_a_region_is_put_in_its_middle() -> None:
+    """One object is over the middle; two share the region, and an obstacle moves one aside."""
+    area = AttachedShape(Box([0.25, 0.25, 0.002]), collision=False)
+    scene = tk.load_scene("panda_table", "blocks2").add_frame(
+        "tray", "table", pose=Pose([-0.1, -0.3, 0.026]), classes=["region"], shapes=[area]
+    )
+    post = AttachedShape(Box([0.02, 0.02, 0.05]))
+    blocked = scene.add_frame("post", "tray", pose=Pose([0.0, 0.0, 0.026]), shapes=[post])
+    for version, names, is_middle in (
+        (scene, "a", True),
+        (scene, "ab", False),
+        (blocked, "a", False),
+    ):
+        goals = [ObjectIn(name, "tray") for name in names]
+        plan = tk.plan(version, domain="kitchen", robot="panda", goal=goals).plan
+        assert plan is not None
+        assert tk.validate_plan(plan).is_valid
+        offsets = [
+            np.hypot(*plan.final_scene.pose(name, relative_to="tray").translation[:2])
+            for name in names
+        ]
+        assert (max(offsets) < 1e-6) == is_middle
+
+
 def test_regions_of_the_kitchen() -> None:
     """A marked area within the kitchen's stove, beside a fact about the arm."""
     scene = tk.load_scene("iiwa_kitchen", "kitchen_blocks4")

@@ -24,6 +24,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -202,7 +203,8 @@ class GoalDomain(PlanningDomain):
         regions = dict(_static_regions(goals, context))
         deriver = StateDeriver(self, self.semantics.objects(context.scene))
         previous: DerivedState | None = None  # scenes of consecutive places differ in one frame
-        for place in _goal_places(goals[0], candidates, action, context):
+        targets = [goal.goal for goal in self.goals]
+        for place in _goal_places(goals[0], candidates, action, context, targets):
             if any(place.support != surface.support for surface in regions.values()):
                 continue
             scene = context.scene.reparent(place.object, place.support, pose=place.pose)
@@ -245,9 +247,21 @@ def _is_goal_met(
 
 
 def _goal_places(
-    goal: ObjectGoal, candidates: Iterator[Candidate], action: GroundAction, context: ActionContext
+    goal: ObjectGoal,
+    candidates: Iterator[Candidate],
+    action: GroundAction,
+    context: ActionContext,
+    targets: Sequence[ObjectAt | ObjectIn],
 ) -> Iterator[Place]:
-    """Yield placements of the object at its goal, exact ones first."""
+    """Yield placements of the object at its goal, exact ones first.
+
+    Args:
+        goal: goal of the object.
+        candidates: candidates of the domain.
+        action: ground action.
+        context: scene and configuration before the action, samplers and arms.
+        targets: goals of all objects. The only object of a region is placed in its middle first.
+    """
     target = goal.goal
     places: list[Place] = []
     for candidate in candidates:
@@ -263,9 +277,15 @@ def _goal_places(
             yield Place(target.frame, placement.support, placement.support_from_object)
         return
     if isinstance(target, ObjectIn):
+        scene, q = context.scene, context.q
+        is_random = context.sampling is not None and context.sampling.is_random
+        regions = [other.region for other in targets if isinstance(other, ObjectIn)]
+        if regions.count(target.region) == 1 and not is_random:
+            for placement in placements_at_centre(scene, target.frame, target.region, q=q):
+                yield Place(target.frame, placement.support, placement.support_from_object)
         yield from places
         for placement in placements_in_region(
-            context.scene, target.frame, target.region, q=context.q, rng=context.rng
+            scene, target.frame, target.region, q=q, rng=context.rng
         ):
             yield Place(target.frame, placement.support, placement.support_from_object)
         return
@@ -532,7 +552,10 @@ def _resting_poses(
     """Yield the possible supports of an object at its goal, with support_from_frame."""
     if isinstance(goal, ObjectIn):
         rng = np.random.default_rng(0)
-        placements = placements_in_region(scene, goal.frame, goal.region, q=q, rng=rng)
+        placements = chain(
+            placements_at_centre(scene, goal.frame, goal.region, q=q),
+            placements_in_region(scene, goal.frame, goal.region, q=q, rng=rng),
+        )
         for placement, _ in zip(placements, range(_N_PLACEMENTS), strict=False):
             yield placement.support, placement.support_from_object
         return
