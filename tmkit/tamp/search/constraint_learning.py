@@ -103,10 +103,26 @@ class ConstraintLearner:
             for number in guide.operators_by_action[cause.action]
             for pair in guide.preconditions(number)
         }
-        pairs = {pair for fact in facts if (pair := guide.task.value_of(fact)) is not None}
-        context = sorted(pairs - preconditions)
+        context = self._values(facts) - preconditions
+        if not context:
+            # Blockers that the goal moves to elsewhere may leave first.
+            facts = tuple(sorted({*facts, *filter(self._is_changed_by_goal, ambiguous_facts)}))
+            context = self._values(facts) - preconditions
         reason = " ".join(map(str, facts))
-        return OperatorConstraint.context(context, self._find_operators(cause), reason=reason)
+        return OperatorConstraint.context(
+            sorted(context), self._find_operators(cause), reason=reason
+        )
+
+    def _is_changed_by_goal(self, fact: Fact) -> bool:
+        """Return whether the variable of a fact has another value in the goal."""
+        pair = self._guide.task.value_of(fact)
+        goal = dict(self._guide.task.goal)
+        return pair is not None and goal.get(pair[0], pair[1]) != pair[1]
+
+    def _values(self, facts: Iterable[Fact]) -> set[Pair]:
+        """Return the values of variables that state some facts."""
+        pairs = map(self._guide.task.value_of, facts)
+        return {pair for pair in pairs if pair is not None}
 
     def region(self, cause: Cause) -> Region:
         """Return the region into which an action places objects; other actions have no facts."""
