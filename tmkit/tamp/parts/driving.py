@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
@@ -12,14 +13,7 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import atan2, cos, norm, sin
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import (
-    ActionContext,
-    Candidate,
-    DeadEnd,
-    MoveTo,
-    Place,
-    Sequence,
-)
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, MoveTo, Sequence
 from tmkit.pddl import Fact, State
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
@@ -27,6 +21,7 @@ from tmkit.robots.robot_files import Robot, resolve_robot
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds
 from tmkit.tamp.parts.arms import TwoArms
+from tmkit.tamp.parts.base_reach import BasePose, BaseReach
 from tmkit.tamp.parts.regions import Arguments, Regions
 
 _STATION_TOLERANCE = 0.01
@@ -44,14 +39,20 @@ _MIN_OBJECT_DISTANCE = 0.45
 _DISTANCE_STEP = 0.08
 """Step by which the distance from an object increases [m]."""
 
-_FLOOR_RINGS = 4
+_RINGS = 2
+"""Number of distances from the target at which the base may stand beside a surface."""
+
+_FLOOR_RINGS = 5
 """Number of distances from the target at which the base may stand on a floor."""
 
-_REACH_ON_FLOOR = 0.8
-"""Largest distance of the base from a place on a floor that it works at [m]."""
+_DISTANCE_TOLERANCE = 0.005
+"""Tolerance of the smallest distance from a surface [m]."""
 
-_FLOOR_POSES = 6
-"""Number of base poses that are tried for a place on a floor."""
+_N_BASE_POSES = 6
+"""Number of base poses that are tried for a contact."""
+
+_N_CONTACT_POINTS = 6
+"""Number of places that a drive is tried for."""
 
 _N_DIRECTIONS = 12
 """Number of directions in which the base faces an object."""
@@ -60,15 +61,15 @@ _N_DIRECTIONS = 12
 class Driving(Regions):
     """An arm on a mobile base, with two prismatic joints and a revolute one in the plane.
 
-    It picks and places from its current base pose. A *station* (type ``location``) is a frame of
-    class ``station``: a pose of the base in the plane. The base is at a station when it has its
-    pose, else at the nearest region. It drives to a region to one of several poses at its edge,
-    with its front towards an object there, while the arm is at its ready configuration. Only drives
-    have costs.
+    A pick or place that the arm does not reach from the current base pose begins with a drive to a
+    pose from which it does (:mod:`tmkit.tamp.parts.base_reach`). A *station* (type ``location``) is
+    a frame of class ``station``: a pose of the base in the plane. The base is at a station when it
+    has its pose, else at the nearest region. It drives to a region to one of several poses at its
+    edge, with its front towards an object there, while the arm is at its ready configuration. Only
+    drives have costs.
 
     A *floor* is a solid region below the chassis, on which the base drives. The base is at the
-    floor when it is at no other region. A pick from a floor and a place on it drive to the object
-    or place first, if it is not near.
+    floor when it is at no other region.
 
     Args:
         robot: the arm.
@@ -152,7 +153,10 @@ class Driving(Regions):
         if "station" in scene.classes(goal):
             poses = [self._planar(scene, goal)]
         else:
-            poses = self._poses_at(context, goal, current_pose)
+            reach = BaseReach(context, self.robot, self.base)
+            poses = [
+                pose for pose in self._poses_at(context, goal, current_pose) if reach.is_free(pose)
+            ]
         for pose in poses:
             motions = self._drive_to(context, pose)
             yield motions[0] if len(motions) == 1 else Sequence(motions)
@@ -180,57 +184,66 @@ class Driving(Regions):
     def do_pick(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
     ) -> Iterator[Candidate]:
-        """Yield grasps, from a floor after a drive to the object."""
-        picks = super().do_pick(context, arm, object, region)
-        if region not in self._floors(context.scene):
-            yield from picks
-            return
-        point = context.scene.pose(object, relative_to=self.base.base, q=context.q).translation
-        yield from self._work_at(context, region, point, list(picks))
+        """Yield grasps, after a drive where the arm does not reach them from the current pose."""
+        yield from self._work_at(
+            context, arm, region, super().do_pick(context, arm, object, region)
+        )
 
     def do_place(
         self, context: ActionContext, arm: Manipulator, object: str, region: str
     ) -> Iterator[Candidate]:
-        """Yield places on a region, on a floor after a drive to the place."""
-        places = super().do_place(context, arm, object, region)
-        if region not in self._floors(context.scene):
-            yield from places
-            return
-        base_from_floor = context.scene.pose(region, relative_to=self.base.base)
-        for place in places:
-            if isinstance(place, Place):
-                point = base_from_floor.apply(place.pose.translation)
-                yield from self._work_at(context, region, point, [place])
+        """Yield places, after a drive where the arm does not reach them from the current pose."""
+        yield from self._work_at(
+            context, arm, region, super().do_place(context, arm, object, region)
+        )
 
     def _work_at(
-        self,
-        context: ActionContext,
-        floor: str,
-        point: NDArray[np.float64],
-        candidates: list[Candidate],
+        self, context: ActionContext, arm: Manipulator, region: str, candidates: Iterable[Candidate]
     ) -> Iterator[Candidate]:
-        """Yield candidates near the base as they are, and else each after a drive to a point.
+        """Yield the candidates in reach of the base pose, and others after a drive.
+
+        A base pose suits a candidate if the arm reaches its contact among the fixed bodies. Poses
+        near the contact come first. Without any such pose, all candidates are yielded.
 
         Args:
             context: scene and configuration before the action.
-            floor: frame of the floor.
-            point: (3,) point that the base works at, in the frame in which it drives [m].
-            candidates: picks or places at the point.
+            arm: the arm.
+            region: frame of the surface or floor.
+            candidates: picks or places at the region.
         """
+        reach = BaseReach(context, arm, self.base)
         current_pose = context.q[self.base.joint_indices(context.scene)]
-        if norm(point[:2] - current_pose[:2]) <= _REACH_ON_FLOOR:
-            yield from candidates
-        rings = self._poses_around(context, floor, point, current_pose)
-        poses = [pose for _, _, pose in sorted(rings)][:_FLOOR_POSES]
+        others: list[Candidate] = []
+        is_reached = False
+        for candidate in candidates:
+            if reach.reaches(candidate, current_pose):
+                is_reached = True
+                yield candidate
+            else:
+                others.append(candidate)
+
         # Each candidate is tried from one pose first, and from the other poses later.
-        for shift in range(len(poses)):
-            for number, candidate in enumerate(candidates):
-                if isinstance(candidate, DeadEnd):
-                    yield candidate
-                    return
-                motions = self._drive_to(context, poses[(number + shift) % len(poses)])
-                object = getattr(candidate, "object", None)
-                yield Sequence((*motions, candidate), object=object)
+        base_poses: dict[bytes, list[BasePose]] = {}
+        for shift in range(_N_BASE_POSES):
+            for number, candidate in enumerate(others):
+                point = reach.contact_point(candidate)
+                key = np.round(point[:2], 6).tobytes()
+                if key not in base_poses:
+                    if len(base_poses) == _N_CONTACT_POINTS:
+                        continue
+                    rings = self._poses_around(context, region, point, current_pose)
+                    poses = (pose for *_, pose in sorted(rings) if reach.is_free(pose))
+                    base_poses[key] = [*itertools.islice(poses, _N_BASE_POSES)]
+                if shift >= len(base_poses[key]):
+                    continue
+                pose = base_poses[key][(number + shift) % len(base_poses[key])]
+                if reach.reaches(candidate, pose):
+                    is_reached = True
+                    motions = self._drive_to(context, pose)
+                    object = getattr(candidate, "object", None)
+                    yield Sequence((*motions, candidate), object=object)
+        if not is_reached:
+            yield from others
 
     def _poses_at(
         self, context: ActionContext, surface: str, current_pose: NDArray[np.float64]
@@ -277,20 +290,50 @@ class Driving(Regions):
         scene, radius = context.scene, self._radius(context.scene)
         is_floor = surface in self._floors(scene)
         offset = context.rng.uniform(0.0, math.tau / _N_DIRECTIONS)
-        for k in range(_N_DIRECTIONS * (_FLOOR_RINGS if is_floor else 1)):
+        for k in range(_N_DIRECTIONS):
             angle = offset + math.tau * k / _N_DIRECTIONS
-            distance = _MIN_OBJECT_DISTANCE + _DISTANCE_STEP * (k // _N_DIRECTIONS)
             direction = np.array([cos(angle), sin(angle)])
-            while not is_floor and (
-                self._gap(scene, surface, point[:2] - distance * direction) < radius + _MIN_GAP
-            ):
-                distance += _DISTANCE_STEP
-            position = point[:2] - (distance + _DISTANCE_STEP * context.rng.uniform()) * direction
-            pose = (float(position[0]), float(position[1]), angle)
-            q = scene.configuration(dict(zip(self.base.joints, pose, strict=True)))
-            if self._location(scene, q) == surface:
-                travel = round(norm(position - current_pose[:2]), 6)
-                yield round(distance, 6), travel, pose
+            least = _MIN_OBJECT_DISTANCE
+            if not is_floor:
+                clearance = radius + _MIN_GAP
+                least = self._clear_distance(scene, surface, point, direction, clearance)
+            for ring in range(_FLOOR_RINGS if is_floor else _RINGS):
+                step = ring - context.rng.uniform() if ring else 0.0
+                distance = least + _DISTANCE_STEP * step
+                position = point[:2] - distance * direction
+                pose = (float(position[0]), float(position[1]), angle)
+                q = scene.configuration(dict(zip(self.base.joints, pose, strict=True)))
+                if self._location(scene, q) == surface:
+                    travel = round(norm(position - current_pose[:2]), 6)
+                    yield round(distance, 6), travel, pose
+
+    def _clear_distance(
+        self,
+        scene: SceneGraph,
+        surface: str,
+        point: NDArray[np.float64],
+        direction: NDArray[np.float64],
+        clearance: float,
+    ) -> float:
+        """Return the smallest distance from a point at which the base is clear of a surface [m].
+
+        Args:
+            scene: the scene.
+            surface: frame of the surface.
+            point: (2,) or longer, x and y in the frame in which the base drives [m].
+            direction: (2,) unit vector from the base to the point.
+            clearance: distance of the base's centre from the surface [m].
+        """
+        inside, outside = _MIN_OBJECT_DISTANCE, _MIN_OBJECT_DISTANCE
+        while self._gap(scene, surface, point[:2] - outside * direction) < clearance:
+            inside, outside = outside, outside + _DISTANCE_STEP
+        while outside - inside > _DISTANCE_TOLERANCE:
+            middle = 0.5 * (inside + outside)
+            if self._gap(scene, surface, point[:2] - middle * direction) < clearance:
+                inside = middle
+            else:
+                outside = middle
+        return outside
 
     def _floors(self, scene: SceneGraph) -> list[str]:
         """Return the solid regions below the chassis, smallest first."""
