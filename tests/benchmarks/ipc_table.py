@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
@@ -277,7 +279,7 @@ def _reasons(attempts: dict[str, Attempt]) -> str:
 
 
 def _short(text: str) -> str:
-    text = " ".join(text.split()).replace("|", "\\|")
+    text = re.sub(r"\S*/(?=[^/\s]+\.pddl)", "", " ".join(text.split())).replace("|", "\\|")
     return text if len(text) <= _REASON_LENGTH else f"{text[: _REASON_LENGTH - 3]}..."
 
 
@@ -310,14 +312,15 @@ def main() -> None:
             rows.append((task, attempts))
             cells = ", ".join(f"{name}: {attempt.cell}" for name, attempt in attempts.items())
             print(f"{task.domain}/{task.name}: {cells} {_reasons(attempts)}", file=sys.stderr)
-    command = f"python {' '.join(sys.argv).partition(' --out')[0]}"
+    words = [Path(word).name if "/" in word else word for word in sys.argv]
+    command = f"python tests/benchmarks/{' '.join(words).partition(' --out')[0]}"
     head = [
         "# PDDL domains by `tmkit task`",
         "",
         "Plans are validated by tmkit. Times are processor seconds of a process with its start. A"
         f" planner has {options.seconds:g} processor seconds for a problem.",
         "",
-        f"`{command}`, tmkit {version('tmkit-robotics')}, up-fast-downward"
+        f"`{command}`, {date.today():%d %B %Y}; tmkit {version('tmkit-robotics')}, up-fast-downward"
         f" {version('up-fast-downward')}, unified-planning {version('unified-planning')}",
     ]
     deliver(_page(rows, not_pddl, head), options.out)

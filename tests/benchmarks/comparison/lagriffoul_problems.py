@@ -27,11 +27,27 @@ from tmkit.pddl.parsing.parser import read_pddl
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.plans import ObjectAt
 from tmkit.spatial import Pose
+from tmkit.spatial.elementary import norm
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem
 
 _TOP = 0.002  # thickness of a surface [m]: tables of the files end so far below their surfaces
 _WALL = 0.025  # thickness of the walls around the robot [m]
+
+_TABLES = {"table1": (2.2, 0.0), "table2": (-2.2, 0.0), "table3": (0.0, 2.2), "table4": (0.0, -2.2)}
+"""Positions of the tables of problem 3 [m]."""
+
+_TABLE_SIZE = (1.5, 0.7)
+"""Length and depth of a table [m]."""
+
+_TABLE_HEIGHT = 0.766
+"""Height of a table [m]."""
+
+_STICK_SIZE = (0.04, 0.04, 0.2)
+"""Size of a stick [m]."""
+
+_SPACING = 0.09
+"""Smallest distance between the axes of random sticks [m]."""
 
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -90,6 +106,42 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
             scene = scene.add_frame(name, "world", pose=pose, shapes=shapes)
     goals: list[Goal] = [_goal(source, atom, [*objects], scene, tables, points) for atom in atoms]
     return carrying_problem(scene, base, goals)
+
+
+def random_sorting(number: int, count: int) -> PlanningProblem:
+    """Return a sibling of problem 3: sticks at random places on two tables, of which most move.
+
+    Half of the sticks go to a third table and a quarter to a fourth one; the others stay anywhere.
+
+    Args:
+        number: number of the sibling, the seed of its places.
+        count: number of sticks.
+    """
+    rng = np.random.default_rng([number, count])
+    scene = empty_scene()
+    solid = [AttachedShape(Box([*_TABLE_SIZE, _TABLE_HEIGHT]))]
+    for name, (x, y) in _TABLES.items():
+        yaw = np.pi / 2.0 if y == 0.0 else 0.0
+        pose = Pose.from_rpy([x, y, _TABLE_HEIGHT / 2.0], [0.0, 0.0, yaw])
+        scene = scene.add_frame(name, "world", pose=pose, shapes=solid, classes=["surface"])
+    bounds = (np.array([-2.75, -2.75, 0.0]), np.array([2.75, 2.75, 0.4]))
+    scene = scene.add_frame("arena", "world", shapes=[*_walls(bounds)])
+    places: list[tuple[int, NDArray[np.float64]]] = []
+    while len(places) < count:
+        table = int(rng.integers(2))
+        place = rng.uniform(-0.5, 0.5, 2) * (np.array(_TABLE_SIZE) - 0.1)
+        if all(other != table or norm(place - taken) > _SPACING for other, taken in places):
+            places.append((table, place))
+    goals: list[Goal] = []
+    stick = [AttachedShape(Box(_STICK_SIZE))]
+    for k, (table, place) in enumerate(places):
+        pose = Pose([*place, (_TABLE_HEIGHT + _STICK_SIZE[2]) / 2.0])
+        scene = scene.add_frame(
+            f"stick{k}", f"table{table + 1}", pose=pose, shapes=stick, classes=["movable"]
+        )
+        if k % 4 < 3:
+            goals.append(f"(on stick{k} {'table4' if k % 4 == 2 else 'table3'})")
+    return carrying_problem(scene, Pose(), goals)
 
 
 def stick_source(

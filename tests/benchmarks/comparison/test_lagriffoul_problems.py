@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.comparison.arena import load_suite
-from benchmarks.comparison.lagriffoul_problems import read_lagriffoul_problem
+from benchmarks.comparison.lagriffoul_problems import random_sorting, read_lagriffoul_problem
 
 import tmkit as tk
 from tmkit.errors import FileFormatError, TaskError
@@ -155,3 +155,17 @@ def test_what_is_not_read_is_refused(tmp_path: Path) -> None:
         read_lagriffoul_problem(
             _write_problem(tmp_path, "(on-surface bs1 table1)", more=broken, objects="bs1")
         )
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_random_sticks_stand_apart(number: int) -> None:
+    """All of them on a table, none within 9 cm of another, and the same for the same number."""
+    problem = random_sorting(number, 14)
+    scene = problem.scene
+    sticks = scene.frames_of_class("movable")
+    assert len(sticks) == 14
+    points = np.array([scene.pose(name, relative_to="world").translation for name in sticks])
+    distances = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    assert distances[~np.eye(14, dtype=bool)].min() > 0.09
+    assert random_sorting(number, 14).scene == scene
+    assert random_sorting(number + 1, 14).scene != scene
