@@ -86,7 +86,9 @@ def run_problem(name: str, seeds: int, seconds: float) -> Row:
         end = os.times()
         spent.append(sum(end[:4]) - sum(start[:4]))
         if result.plan is None:
-            reason = _short(result.explanation)
+            failures = result.statistics.failures
+            commonest = "".join(f"; {a} {c}, {n} times" for a, c, n in failures[:1])
+            reason = _short(f"{result.status.value}{commonest}")
         elif not (report := tk.validate_plan(result.plan)).is_valid:
             reason = _short(f"invalid: {report.problems[0]}")
         else:
