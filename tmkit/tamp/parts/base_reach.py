@@ -27,7 +27,7 @@ from tmkit.spatial import Pose
 BasePose = tuple[float, float, float]
 """x, y and yaw of a base in the frame in which it drives [m, rad]."""
 
-_SEED = 0
+_IK_SEED = 0
 """Seed of inverse kinematics."""
 
 
@@ -61,8 +61,8 @@ class BaseReach:
             pose: pose of the base.
         """
         if pose not in self._is_free:
-            scene, world = self._fixed_bodies()
-            q = self._at(scene, pose, self._arm.ready)
+            scene, world = self._static_world()
+            q = self._configuration(scene, pose, self._arm.ready)
             lower, upper = scene.joint_limits[self._base.joint_indices(scene)].T
             is_within = bool(np.all(lower <= pose) and np.all(pose <= upper))
             self._is_free[pose] = is_within and not world.is_in_collision(q)
@@ -80,14 +80,14 @@ class BaseReach:
         root_from_object = self._root_from_object(candidate)
         if root_from_object is None:
             return True
-        scene, world = self._fixed_bodies()
+        scene, world = self._static_world()
         result = inverse_kinematics_solutions(
             world,
             self._arm.tool,
             target_pose=root_from_object @ self._object_from_tool(candidate),
             joints=self._arm.joints,
-            q=self._at(scene, pose, self._arm.gripper_open),
-            settings=IkSettings(max_solutions=1, seed=_SEED),
+            q=self._configuration(scene, pose, self._arm.gripper_open),
+            settings=IkSettings(max_solutions=1, seed=_IK_SEED),
         )
         return result.q is not None
 
@@ -109,7 +109,7 @@ class BaseReach:
             self._arm.tool, relative_to=candidate.object, q=self._context.q
         )
 
-    def _fixed_bodies(self) -> tuple[SceneGraph, CollisionWorld]:
+    def _static_world(self) -> tuple[SceneGraph, CollisionWorld]:
         """Return the scene without movable objects, and its collision world."""
         if self._fixed is None:
             scene = self._context.scene
@@ -121,7 +121,7 @@ class BaseReach:
             self._fixed = scene, world
         return self._fixed
 
-    def _at(
+    def _configuration(
         self,
         scene: SceneGraph,
         pose: Sequence[float] | NDArray[np.float64],
@@ -129,10 +129,10 @@ class BaseReach:
     ) -> Configuration:
         """Return the configuration (n_joints,) with the base at a pose and some joint values."""
         names = self._context.scene.joint_names
-        kept = {
+        current = {
             name: float(value)
             for name, value in zip(names, self._context.q, strict=True)
             if name in scene.joint_names
         }
         base = dict(zip(self._base.joints, map(float, pose), strict=True))
-        return np.asarray(scene.configuration({**kept, **values, **base}))
+        return np.asarray(scene.configuration({**current, **values, **base}))

@@ -39,7 +39,7 @@ _MIN_OBJECT_DISTANCE = 0.45
 _DISTANCE_STEP = 0.08
 """Step by which the distance from an object increases [m]."""
 
-_RINGS = 2
+_SURFACE_RINGS = 2
 """Number of distances from the target at which the base may stand beside a surface."""
 
 _FLOOR_RINGS = 5
@@ -213,21 +213,21 @@ class Driving(Regions):
         """
         reach = BaseReach(context, arm, self.base)
         current_pose = context.q[self.base.joint_indices(context.scene)]
-        others: list[Candidate] = []
+        far_candidates: list[Candidate] = []
         is_reached = False
         for candidate in candidates:
             if reach.reaches(candidate, current_pose):
                 is_reached = True
                 yield candidate
             else:
-                others.append(candidate)
+                far_candidates.append(candidate)
 
         # Each candidate is tried from one pose first, and from the other poses later.
         base_poses: dict[bytes, list[BasePose]] = {}
         for shift in range(_N_BASE_POSES):
-            for number, candidate in enumerate(others):
+            for number, candidate in enumerate(far_candidates):
                 point = reach.contact_point(candidate)
-                key = np.round(point[:2], 6).tobytes()
+                key = point[:2].tobytes()
                 if key not in base_poses:
                     if len(base_poses) == _N_CONTACT_POINTS:
                         continue
@@ -243,7 +243,7 @@ class Driving(Regions):
                     object = getattr(candidate, "object", None)
                     yield Sequence((*motions, candidate), object=object)
         if not is_reached:
-            yield from others
+            yield from far_candidates
 
     def _poses_at(
         self, context: ActionContext, surface: str, current_pose: NDArray[np.float64]
@@ -297,7 +297,7 @@ class Driving(Regions):
             if not is_floor:
                 clearance = radius + _MIN_GAP
                 least = self._clear_distance(scene, surface, point, direction, clearance)
-            for ring in range(_FLOOR_RINGS if is_floor else _RINGS):
+            for ring in range(_FLOOR_RINGS if is_floor else _SURFACE_RINGS):
                 step = ring - context.rng.uniform() if ring else 0.0
                 distance = least + _DISTANCE_STEP * step
                 position = point[:2] - distance * direction
