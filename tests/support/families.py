@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -54,6 +55,9 @@ _NEAREST = 0.34
 
 _SIDE_GAP = 0.002
 """Distance between objects side by side [m]."""
+
+_SIDE_BY_SIDE = 0.05
+"""Distance between the centres of two small objects over a region [m]."""
 
 Point = tuple[float, float]
 
@@ -1069,6 +1073,82 @@ def draw_stacked(rng: np.random.Generator, size: int) -> Draft:
     )
 
 
+def draw_obstructed(rng: np.random.Generator, size: int) -> Draft:
+    """Draw an object that is wanted in a region hardly larger, with others over it or beside it.
+
+    The region is a plate or an area of the table. Arm and table are drawn, too.
+    """
+    robot = str(rng.choice(["panda", "xarm", "iiwa"]))
+    scene = tk.load_scene(f"{robot}_table").set_classes("table", ["surface"])
+    deep, wide = float(rng.uniform(0.45, 0.8)), float(rng.uniform(0.7, 1.2))
+    scene = scene.set_shapes("table", [AttachedShape(Box([deep, wide, 0.05]))])
+    scene = scene.set_pose("table", Pose([0.2 + deep / 2, 0.0, -0.025]))
+    max_radius = min(0.62, 0.16 + deep)
+    target, region = draw_points(rng, [0.05, 0.1], gap=0.05, max_radius=max_radius)
+    box = [float(edge) for edge in rng.uniform([0.045, 0.04, 0.04], [0.075, 0.05, 0.09])]
+    length, width = (edge + float(rng.uniform(0.003, 0.03)) for edge in box[:2])
+    is_plate = bool(rng.random() < 0.5)
+    height = float(rng.uniform(0.006, 0.012)) if is_plate else 0.0
+    mat = with_yaw(*region, height / 2, float(rng.uniform(-math.pi, math.pi)))
+    shape = AttachedShape(Box([length, width, height or 0.001]), collision=is_plate)
+    pose = scene.pose("table", relative_to="world").inverse() @ mat
+    scene = scene.add_frame("mat", "table", pose=pose, shapes=[shape], classes=["region"])
+    names, points = [f"c{k}" for k in range(size)], list[Point]()
+    for name in names:
+        edges = [float(edge) for edge in rng.uniform([0.03, 0.03, 0.03], [0.04, 0.04, 0.08])]
+        for _ in range(30):
+            u, v = (float(edge) for edge in rng.uniform(-1, 1, 2) * (length / 2, width / 2) * 1.5)
+            is_on_mat = is_plate and abs(u) < length / 2 and abs(v) < width / 2
+            is_beside = abs(u) > length / 2 + 0.03 or abs(v) > width / 2 + 0.03
+            is_apart = all(math.dist((u, v), point) > _SIDE_BY_SIDE for point in points)
+            if is_apart and (is_on_mat or is_beside or not is_plate):
+                break
+        else:
+            raise RejectedError
+        points.append((u, v))
+        x, y, _ = mat.apply([u, v, 0.0]).tolist()
+        scene = add_block(
+            scene,
+            name,
+            x,
+            y,
+            size=edges,
+            angle=float(rng.uniform(-math.pi, math.pi)),
+            support="mat" if is_on_mat else "table",
+        )
+    scene = add_block(scene, "target", *target, size=box, angle=float(rng.uniform(0, math.pi)))
+    corners = np.array([length - box[0], width - box[1]]) / 2.1
+    goals = [
+        mat @ with_yaw(float(u), float(v), height / 2 + box[2] / 2 + 1e-3, turn)
+        for u, v in itertools.product(*((0.0, -edge, edge) for edge in corners))
+        for turn in (0.0, math.pi)
+    ]
+    obstructing = min((objects_over(scene, "target", goal, names) for goal in goals), key=len)
+    frames = ["target", *names]
+    poses = [scene.pose(name, relative_to="world") for name in frames]
+    reach = Reach(scene, robot)
+    if (
+        not obstructing
+        or not all(itertools.starmap(partial(is_on_table, scene), zip(frames, poses, strict=True)))
+        or count_removed(reach, names) < len(names)
+        or reach.find_transfer("target", goals, absent=names) is None
+    ):
+        raise RejectedError
+    steps = 2 + 2 * len(obstructing)
+    return Draft(scene, "(on target mat)", "kitchen", robot, steps, ("target",))
+
+
+def objects_over(
+    scene: SceneGraph, object: str, pose: Pose, others: Collection[str]
+) -> tuple[str, ...]:
+    """Return the other objects that collide with an object at world_from_object."""
+    world_from_parent = scene.pose(str(scene.parent(object)), relative_to="world")
+    moved = scene.set_pose(object, world_from_parent.inverse() @ pose)
+    contacts = CollisionWorld(moved, movable=[object, *others]).contacts(moved.zero_configuration())
+    pairs = [{contact.frame_a, contact.frame_b} for contact in contacts]
+    return tuple(other for other in others if {object, other} in pairs)
+
+
 FAMILIES: Mapping[str, Family] = {
     family.name: family
     for family in (
@@ -1098,6 +1178,8 @@ FAMILIES: Mapping[str, Family] = {
         Family("xarm6", 24, draw_xarm, 6),
         Family("packing5", 25, draw_packing, 5),
         Family("stacked4", 26, draw_stacked, 4),
+        Family("obstructed2", 27, draw_obstructed, 2),
+        Family("obstructed4", 28, draw_obstructed, 4),
     )
 }
 """The families by name."""
