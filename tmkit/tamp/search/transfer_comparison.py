@@ -201,16 +201,23 @@ class TransferComparison:
                 yield Transfer(pick, operator, name, arm, options=picked.options)
 
     def _places_object(self, operator: int, node: SearchNode, name: str, arm: str | None) -> bool:
-        """Return whether an operator places an object with an arm."""
+        """Return whether an operator places an object with an arm.
+
+        Other movable objects may leave no room for it.
+        """
         if operator not in self._placements:
             scene = self._attach_to_hand(node.version.scene, name, arm)
-            context = self.tree.context(node.version, scene=scene, seed=self.seed)
-            try:
-                candidates = self.tree.domain.candidates(self.guide.actions[operator], context)
-                first_candidate = next(iter(candidates), None)
-            except _DOMAIN_ERRORS:
-                first_candidate = None
-            if first_candidate is None:
+            fixed_names = self._fixed_names(node, name, operator)
+            for version in (scene, self._remove_movable(scene, fixed_names)):
+                context = self.tree.context(node.version, scene=version, seed=self.seed)
+                try:
+                    candidates = self.tree.domain.candidates(self.guide.actions[operator], context)
+                    first_candidate = next(iter(candidates), None)
+                except _DOMAIN_ERRORS:
+                    first_candidate = None
+                if first_candidate is not None:
+                    break
+            else:
                 # The operator may have candidates in other versions, so nothing is cached.
                 return False
             self._placements[operator] = (
@@ -219,6 +226,23 @@ class TransferComparison:
                 else None
             )
         return self._placements[operator] == (name, arm)
+
+    def _fixed_names(self, node: SearchNode, name: str, operator: int) -> set[str]:
+        """Return the frames that placements of an object depend on: itself, arguments, supports."""
+        scene, action = node.version.scene, self.guide.actions[operator]
+        arguments = {
+            frame for frame in movable_frames(scene) if pddl_name(frame) in action.arguments
+        }
+        ancestors = (ancestor for frame in arguments for ancestor in scene.ancestors(frame))
+        return {name, *arguments, *ancestors}
+
+    def _remove_movable(self, scene: SceneGraph, fixed_names: set[str]) -> SceneGraph:
+        """Return a scene without the movable objects that are not among some frames."""
+        bare_scene = scene
+        for name in movable_frames(scene):
+            if name not in fixed_names and name in bare_scene:
+                bare_scene = bare_scene.remove_frame(name, subtree=True)
+        return bare_scene
 
     def _attach_to_hand(self, scene: SceneGraph, name: str, arm: str | None) -> SceneGraph:
         """Return a scene in which an object is in the hand at an arbitrary pose."""
@@ -261,13 +285,8 @@ class TransferComparison:
             count: number of placements of each sampling.
             draw: number of the draw: 0 for the best placements, otherwise random ones.
         """
-        scene, action = node.version.scene, self.guide.actions[transfer.place]
-        arguments = {name for name in movable_frames(scene) if pddl_name(name) in action.arguments}
-        fixed_names = {
-            transfer.name,
-            *arguments,
-            *(ancestor for frame in arguments for ancestor in scene.ancestors(frame)),
-        }
+        scene = node.version.scene
+        fixed_names = self._fixed_names(node, transfer.name, transfer.place)
         poses = self.poses(scene)
         fixed_poses = tuple(
             (name, pose_key(poses[name])) for name in sorted(fixed_names) if name in poses
@@ -293,10 +312,7 @@ class TransferComparison:
             draw: number of the draw.
         """
         held_scene = self._attach_to_hand(node.version.scene, transfer.name, transfer.arm)
-        bare_scene = held_scene
-        for name in movable_frames(held_scene):
-            if name not in fixed_names and name in bare_scene:
-                bare_scene = bare_scene.remove_frame(name, subtree=True)
+        bare_scene = self._remove_movable(held_scene, fixed_names)
         suffix = f" {self.generation}" * bool(self.generation)
         seed = seed_of(self.seed, f"{transfer} {draw}" + suffix)
         samplings = [(held_scene, True)]
