@@ -10,16 +10,13 @@ from support.gantry import BLOCK, GANTRY, with_block
 from support.kitchen import ROBOT, kitchen, stove_goal
 
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.manipulation import MotionSettings
-from tmkit.manipulation.actions.pick_place import arm_motion_planners
-from tmkit.manipulation.actions.timing_breakdown import StageClock
 from tmkit.manipulation.placements.sampling import Placement
-from tmkit.motion import CollisionRules
 from tmkit.pddl import GroundAction
 from tmkit.plans import FailureKind, MotionFailure
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
-from tmkit.tamp import load_planning_domain
+from tmkit.tamp import PlanningOptions, load_planning_domain
+from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.search.constraint_learning import ConstraintLearner
 from tmkit.tamp.search.refinement import (
     Cause,
@@ -29,13 +26,8 @@ from tmkit.tamp.search.refinement import (
     refine_skeleton,
 )
 from tmkit.tamp.search.task_guide import TaskGuide
-from tmkit.tamp.version_tree import (
-    FailureLog,
-    FailureRecord,
-    RefinementTask,
-    SceneVersion,
-    VersionTree,
-)
+from tmkit.tamp.search.transfer_comparison import TransferComparison
+from tmkit.tamp.version_tree import FailureRecord, SceneVersion
 from tmkit.task_planning import FastDownward
 from tmkit.task_planning.guide import OperatorConstraint
 
@@ -70,14 +62,12 @@ class LearnerFixture:
         q = robot.ready_configuration(scene)
         loaded = load_planning_domain(domain, robot=robot)
         problem = loaded.problem(scene, q, goal)
-        arms = arm_motion_planners(
-            (robot,), budget=MotionSettings(), rules=CollisionRules.from_start(robot, scene, q=q)
-        )
-        log, clock = FailureLog(), StageClock()
-        task = RefinementTask(scene, q, problem, loaded)
-        self.tree = VersionTree(task, arms=arms, seed=0, log=log, clock=clock)
+        context = PlanningContext(scene, q, (robot,), loaded, problem, PlanningOptions(), goal)
+        log = context.new_log()
+        self.tree = context.tree(log, problem, loaded, seed=0)
         self.guide = TaskGuide(FastDownward().prepare(problem, time_limit=60.0))
-        self.learner = ConstraintLearner(self.tree, self.guide)
+        comparison = TransferComparison(context, log, self.tree, self.guide, seed=0)
+        self.learner = ConstraintLearner(self.tree, self.guide, comparison)
 
     def refine(self, *texts: str, attempts: int = 64) -> RefinementOutcome:
         """Refine a task plan without a time limit."""
@@ -208,6 +198,82 @@ def test_a_capacity_without_effect_is_not_learned(
     assert constraint is not None
     assert "holds" not in constraint.reason
     assert constraint.operators
+
+
+def make_obstructed_scene(places: dict[str, tuple[float, float]], *, length: float) -> SceneGraph:
+    """Return a block beside a mat of the width of a block, with small objects on the mat.
+
+    Args:
+        places: position of each small object on the mat [m].
+        length: length of the mat [m].
+    """
+    scene = blocks_scene({"target": (0, -2)}, table=0.8)
+    scene = scene.add_frame(
+        "mat",
+        "world",
+        pose=Pose([0.0, 0.2, 0.005]),
+        classes=["region"],
+        shapes=[AttachedShape(Box([length, BLOCK + 0.004, 0.01]))],
+    )
+    for name, (x, y) in places.items():
+        scene = with_block(
+            scene, name, [x, 0.2 + y, 0.02], parent="mat", shape=Box([0.018, 0.018, 0.02])
+        )
+    return scene
+
+
+def test_blockers_of_all_placements_leave_a_region() -> None:
+    """A region that is as large as the object is left by both objects on it, by no third one."""
+    scene = make_obstructed_scene({"a": (-0.016, 0.0), "b": (0.016, 0.0)}, length=BLOCK + 0.004)
+    scene = with_block(scene, "far", [0.3, -0.3, BLOCK / 2])
+    fixture = LearnerFixture(scene, "(on target mat)", domain="kitchen")
+    constraint = fixture.learn(fixture.refine("pick target table", "place target mat"))
+    assert constraint.facts == {"(on a mat)", "(on b mat)"}
+    assert constraint.original.limit == 0
+    assert constraint.original.reason == "(on a mat) or (on b mat)"
+    assert not constraint.original.is_proved
+    assert "(place target mat)" in constraint.actions
+    assert "(place a mat)" not in constraint.actions
+    fixture.guide.forbid(constraint.original)
+    plan = fixture.guide.plan(fixture.guide.values(fixture.tree.root.state))
+    assert plan is not None
+    actions = [str(fixture.guide.actions[number]) for number in plan]
+    last_pick = max(actions.index(f"(pick {name} mat)") for name in "ab")
+    assert last_pick < actions.index("(place target mat)")
+    assert len(actions) == 6
+
+
+def test_fewest_blockers_leave_a_region() -> None:
+    """Two objects obstruct either half of a region, and two of the four have to leave."""
+    places = {"a": (-0.03, 0.012), "b": (-0.03, -0.012), "c": (0.03, 0.012), "d": (0.03, -0.012)}
+    fixture = LearnerFixture(
+        make_obstructed_scene(places, length=0.14), "(on target mat)", domain="kitchen"
+    )
+    outcome = fixture.refine("pick target table", "place target mat")
+    capacity = fixture.learn(outcome)
+    assert capacity.original.reason == "'mat' holds 4 of these"
+    fixture.guide.forbid(capacity.original)
+    constraint = fixture.learn(outcome)
+    assert constraint.facts == {f"(on {name} mat)" for name in "abcd"}
+    assert constraint.original.limit == 2
+    assert constraint.original.reason.startswith("more than 2 of these hold: (on a mat)")
+
+
+def test_blockers_beside_a_marked_area_give_no_context() -> None:
+    """An object of the table that reaches into a marked area may stay on the table."""
+    scene = blocks_scene({"target": (0, -2), "a": (0.6, 3)}, table=0.8)
+    x, y, _ = scene.pose("a", relative_to="table").translation.tolist()
+    top = scene.shapes("table")[0].shape.bounds[1][2]
+    scene = scene.add_frame(
+        "area",
+        "table",
+        pose=Pose([x + 0.02, y, top]),
+        classes=["region"],
+        shapes=[AttachedShape(Box([BLOCK + 0.004, BLOCK + 0.004, 0.001]), collision=False)],
+    )
+    fixture = LearnerFixture(scene, "(on target area)", domain="kitchen")
+    constraint = fixture.learn(fixture.refine("pick target table", "place target area"))
+    assert not constraint.facts
 
 
 def test_a_constraint_on_a_held_object_applies_to_symmetric_objects() -> None:

@@ -16,6 +16,9 @@ from tmkit.plans.plan_file import plan_to_dict
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanResult, PlanStatus
 
+MAX_ATTEMPTS_OF_OBSTRUCTED = 60
+"""Motions that are tried where both objects over a region have to be moved."""
+
 
 def solve(problem: TampProblem, *, seed: int = 0, iterations: int = 2) -> PlanResult:
     """Return a result whose plan is valid; iterations limit the search."""
@@ -72,6 +75,33 @@ def test_neighbours_are_moved_aside_on_the_same_table() -> None:
     assert len(placed_objects - {"target"}) == 2  # one for each finger
     for name in placed_objects - {"target"}:
         assert plan.steps[-1].scene.parent(name) == "table"
+
+
+def make_obstructed_problem(*, is_plate: bool) -> TampProblem:
+    """Return an object whose region is hardly larger and has two others over its ends.
+
+    Args:
+        is_plate: whether the region is a plate, which supports the others, or an area of the table.
+    """
+    scene = add_block(table_scene(), "target", 0.45, -0.25, size=(0.06, 0.045, 0.06))
+    height = 0.01 if is_plate else 0.0
+    shape = tk.AttachedShape(tk.Box([0.066, 0.05, height or 0.001]), collision=is_plate)
+    pose = scene.pose("table", relative_to="world").inverse() @ Pose([0.5, 0.2, height / 2])
+    scene = scene.add_frame("mat", "table", pose=pose, shapes=[shape], classes=["region"])
+    for name, x in (("left", 0.47), ("right", 0.53)):
+        support = "mat" if is_plate else "table"
+        scene = add_block(scene, name, x, 0.2, size=(0.03, 0.03, 0.04), support=support)
+    return TampProblem(scene, "(on target mat)", 6)
+
+
+@pytest.mark.parametrize("is_plate", [True, False])
+def test_objects_over_a_small_region_are_moved_away(*, is_plate: bool) -> None:
+    """The first iteration has the shortest plan, after few attempted motions."""
+    problem = make_obstructed_problem(is_plate=is_plate)
+    result = solve(problem, iterations=1)
+    assert result.plan is not None
+    assert len(result.plan.steps) == problem.optimum
+    assert result.statistics.attempts <= MAX_ATTEMPTS_OF_OBSTRUCTED
 
 
 def test_transfers_are_not_attempted_while_constraints_give_new_task_plans() -> None:

@@ -1,7 +1,7 @@
 """Constraints on the operators of a task, learned from failed refinements.
 
 All constraints are bounds on operators (:class:`~tmkit.task_planning.guide.OperatorConstraint`):
-operators apply only while at most a given number of given facts hold. There are three kinds:
+operators apply only while at most a given number of given facts hold. There are four kinds:
 
 * *Capacity*: a region has no room for an object, or for the hand. The bound is the number of
   objects in an arrangement of the region (:mod:`tmkit.tamp.search.arrangements`), otherwise the
@@ -9,6 +9,9 @@ operators apply only while at most a given number of given facts hold. There are
 * *Context*: an action fails because of obstacles, so it is excluded while the facts hold that
   determine the obstacles' poses. If several objects may satisfy a fact at once, the fact does not
   determine the pose and is omitted.
+* *Blockers*: an object has no room in a region. Each sampled placement has a set of blockers: the
+  objects in the region that overlap with the object or with each hand that holds it. Those in all
+  sets have to leave. If there are none, as many have to leave as are in the smallest set.
 * *Impossible*: the domain proves that an action has no motions in any state.
 
 A constraint about an object in the hand also applies to all objects with the same shapes and mass,
@@ -25,13 +28,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tmkit.graph import SceneGraph
 from tmkit.pddl import Fact, GroundAction
 from tmkit.plans.failures import FailureKind
 from tmkit.robots import movable_frames
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import object_symmetries
 from tmkit.tamp.search.refinement import Cause, RefinementOutcome
+from tmkit.tamp.search.search_node import SearchNode, Transfer
 from tmkit.tamp.search.task_guide import TaskGuide
+from tmkit.tamp.search.transfer_comparison import TransferComparison
 from tmkit.tamp.version_tree import VersionTree
 from tmkit.task_planning.guide import OperatorConstraint
 from tmkit.task_planning.sas import Pair
@@ -58,12 +64,13 @@ class ConstraintLearner:
     Args:
         tree: versions of the scene.
         guide: source of task plans.
+        comparison: comparison of transfers, which finds the blockers of placements.
     """
 
-    def __init__(self, tree: VersionTree, guide: TaskGuide) -> None:
-        self._tree, self._guide = tree, guide
+    def __init__(self, tree: VersionTree, guide: TaskGuide, comparison: TransferComparison) -> None:
+        self._tree, self._guide, self._comparison = tree, guide, comparison
         self._symmetric_names = _find_symmetric_names(tree)
-        self._hands = {arm.robot.tip for arm in tree.arms.values()}
+        self._hands = {arm.robot.tip: name for name, arm in tree.arms.items()}
 
     def blockers(self, cause: Cause) -> set[str]:
         """Return the movable objects that blocked an action and are not its arguments."""
@@ -90,11 +97,20 @@ class ConstraintLearner:
         kind = kinds.most_common(1)[0][0] if kinds else None
         is_full = kind is FailureKind.NO_ROOM
         facts, ambiguous_facts = self._find_context(cause)
+        region = self.region(cause)
+        sets = self._find_blocking_sets(cause, region) if is_full else []
+        common_facts = set.intersection(*sets) if sets else set()
+        if common_facts:
+            return self._limit_blockers(cause, common_facts, 0)
         if is_full or ambiguous_facts:
-            capacity = self.capacity(cause, self.region(cause))
-            if capacity is not None:
+            capacity = self.capacity(cause, region)
+            if capacity is not None and not (sets and guide.implies(capacity)):
                 return capacity
-        if is_full or kind is FailureKind.NO_CHOICE:
+        min_count = min(map(len, sets), default=0)
+        if min_count:
+            all_facts = set.union(*sets)
+            return self._limit_blockers(cause, all_facts, len(all_facts) - min_count)
+        if kind is FailureKind.NO_CHOICE or (is_full and not sets):
             # The object that fills the region, or that a test of values has read, has to move
             # even if its fact is ambiguous.
             facts = tuple(sorted({*facts, *ambiguous_facts}))
@@ -164,6 +180,42 @@ class ConstraintLearner:
         reason = f"'{region.name}' holds {count} of these"
         return OperatorConstraint.capacity(region.facts, count, region.operators, reason=reason)
 
+    def _find_blocking_sets(self, cause: Cause, region: Region) -> list[set[Pair]]:
+        """Return the facts of the blockers in a region, for each sampled placement."""
+        guide, scene = self._guide, cause.version.scene
+        held_names = self._held_names(scene)
+        held = [name for name in held_names if pddl_name(name) in cause.action.arguments]
+        operators = guide.operators_by_action.get(cause.action)
+        if len(held) != 1 or not operators:
+            return []
+        arm = self._hands[str(scene.parent(held[0]))]
+        node = SearchNode(cause.version, guide.values(cause.version.state))
+        transfer = Transfer(-1, operators[0], held[0], arm)
+        pairs = {
+            fact.arguments[0]: pair
+            for pair in region.facts
+            if node.values[pair[0]] == pair[1] and (fact := guide.task.fact_of(pair)) is not None
+        }
+        return [
+            {pairs[name] for name in map(pddl_name, names) if name in pairs}
+            for names in self._comparison.placement_blockers(node, transfer)
+        ]
+
+    def _limit_blockers(
+        self, cause: Cause, facts: Iterable[Pair], limit: int
+    ) -> OperatorConstraint:
+        """Return the constraint that at most some facts about blockers hold before an action."""
+        texts = sorted(str(self._guide.task.fact_of(pair)) for pair in facts)
+        reason = " ".join(texts)
+        if limit < len(texts) - 1:
+            reason = f"more than {limit} of these hold: {reason}" if limit else " or ".join(texts)
+        operators = self._find_operators(cause)
+        return OperatorConstraint(tuple(sorted(facts)), limit, operators, reason=reason)
+
+    def _held_names(self, scene: SceneGraph) -> list[str]:
+        """Return the frames of the objects in hands."""
+        return [name for name in movable_frames(scene) if scene.parent(name) in self._hands]
+
     def _find_context(self, cause: Cause) -> tuple[tuple[Fact, ...], set[Fact]]:
         """Return the facts that determine the obstacles' poses, and the ambiguous ones."""
         state, scene, domain = cause.version.state, cause.version.scene, self._tree.domain
@@ -206,9 +258,7 @@ class ConstraintLearner:
     def _find_operators(self, cause: Cause) -> tuple[int, ...]:
         """Return the operators of an action, also for objects symmetric to the one in the hand."""
         guide, action, scene = self._guide, cause.action, cause.version.scene
-        held_names = {
-            pddl_name(name) for name in movable_frames(scene) if scene.parent(name) in self._hands
-        }
+        held_names = set(map(pddl_name, self._held_names(scene)))
         names = [name for name in action.arguments if name in held_names]
         actions = {action}
         if len(names) == 1:

@@ -406,6 +406,29 @@ class TransferComparison:
         self._analyses[key] = analysis
         return analysis
 
+    def placement_blockers(self, node: SearchNode, transfer: Transfer) -> list[set[str]]:
+        """Return the movable objects that block each placement of a held object.
+
+        They overlap with the object, or with the hand at one of its free grasps.
+
+        Args:
+            node: node of a version in which the hand holds the object.
+            transfer: the transfer, whose pick is ignored.
+        """
+        table = self.table(transfer.arm)
+        if not table.is_usable:
+            return []
+        scene, name = node.version.scene, transfer.name
+        poses, bit_sets = self.poses(scene), dict[int, None]()
+        for place in self.candidates(node, transfer, count=self.settings.places_compared):
+            end = self.root_pose(scene, place)
+            overlap = table.overlapping_objects(name, end, poses, support=place.support)
+            blockers = table.blockers(name, end, poses)
+            is_free = table.static_clearance(name, end).is_free
+            for bits in itertools.compress(blockers, is_free):
+                bit_sets.setdefault(overlap | bits)
+        return [set(table.names(bits)) for bits in bit_sets]
+
     def can_open_fully(
         self, scene: SceneGraph, transfer: Transfer, option: int, place: Place
     ) -> bool:

@@ -130,7 +130,7 @@ class VersionSearch:
         guide = self._guide = TaskGuide(translated_task)
         self._transfers = TransferAttempts(context, log, tree, guide, seed=seed)
         self._arrangements = Arrangements(tree, guide, self._transfers.comparison, seed=seed)
-        self._learner = ConstraintLearner(tree, guide)
+        self._learner = ConstraintLearner(tree, guide, self._transfers.comparison)
         # Tables of grasps require exact poses.
         is_exact = not context.domain.probabilistic_predicates
         self._has_transfers = is_exact and self._transfers.comparison.table(None).is_usable
