@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from support.blocks import SUSSMAN, blocks_scene, with_box
 from support.gantry import BLOCK, GANTRY, SUCKER, with_block
 from support.planning import solve_with
@@ -214,14 +215,33 @@ def test_a_hand_that_is_not_open_is_opened_first(finger: float) -> None:
     assert len(solve_valid(scene, "(on a b)", q=q).steps) == 2
 
 
+def put_cheek(scene: SceneGraph, q: NDArray[np.float64], *, height: float) -> SceneGraph:
+    """Return the scene with a box beside the closed fingers, up to a height above the tool [m]."""
+    x, y, z = scene.pose("tool", relative_to="world", q=q).translation
+    low, high = (x - 0.02, y + 0.015, z - 0.02), (x + 0.02, y + 0.025, z + height)
+    return with_box(scene, "cheek", low, high)
+
+
+def test_a_hand_leaves_what_is_beside_its_closed_fingers() -> None:
+    """Where the hand cannot open, it moves straight back first, as after an empty grasp."""
+    scene = two_blocks()
+    q = scene.configuration({"x": 0.0, "y": -0.3, "z": 0.3, "finger": 0.0})
+    plan = solve_valid(put_cheek(scene, q, height=0.02), "(on a b)", q=q)
+    leaving, transit, approach, *_ = plan.steps[0].segments
+    assert leaving.kind is transit.kind is SegmentKind.TRANSIT
+    assert approach.kind is SegmentKind.APPROACH
+    ends = [
+        scene.pose("tool", relative_to="world", q=each).translation
+        for each in (q, leaving.end(scene, q)[1])
+    ]
+    assert ends[1] - ends[0] == pytest.approx([0.0, 0.0, 0.08], abs=1e-6)
+
+
 def test_a_hand_that_cannot_open_is_explained() -> None:
     """The explanation names the bodies beside the closed fingers."""
     scene = two_blocks()
     q = scene.configuration({"x": 0.0, "y": -0.3, "z": 0.3, "finger": 0.0})
-    x, y, z = scene.pose("tool", relative_to="world", q=q).translation
-    scene = with_box(
-        scene, "cheek", (x - 0.02, y + 0.015, z - 0.02), (x + 0.02, y + 0.025, z + 0.02)
-    )
+    scene = put_cheek(scene, q, height=0.085)
     result = solve(scene, "(on a b)", q=q, max_iterations=1)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert "opening the hand: the fingers cannot move" in result.explanation

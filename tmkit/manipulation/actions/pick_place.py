@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -147,17 +148,30 @@ class ArmMotionPlanner(BasicMotions):
             yield failure
             return
         opening = grasp.opening if motion.gripper_opening is None else motion.gripper_opening
-        q_open = scene.configuration(self.robot.open_finger_values(opening), base=q)
         near_pairs = primitives.near_pairs(scene, q)
+        free_phase = primitives.phase(scene, near_pairs)
         contact_phase = primitives.phase(
             scene, near_pairs, contact_object=object, support=scene.parent(object)
         )
+
+        # Leave bodies beside the fingers, such as an object that an earlier grasp has missed.
+        opened_fingers, leaving = self.robot.open_finger_values(opening), tuple[Segment, ...]()
+        q_open = scene.configuration(opened_fingers, base=q)
+        try:
+            primitives.require_free_fingers(free_phase, q, q_open, label="opening the hand")
+        except PrimitiveFailedError:
+            fraction, kind = motion.min_fraction, SegmentKind.TRANSIT
+            with suppress(PrimitiveFailedError):
+                path = primitives.tool_line(free_phase, q, label="leaving", min_fraction=fraction)
+                leaving = (self.segment(kind, path, q=q, held=None, phase=free_phase),)
+                q = path[-1]
+                q_open = scene.configuration(opened_fingers, base=q)
         root_from_object = scene.pose(object, relative_to=scene.root(object), q=q)
         root_from_tool = root_from_object @ grasp.object_from_tool
         contacts = primitives.contacts(
             contact_phase, root_from_tool, q=q_open, seed=seed, label="reaching the grasp"
         )
-        transit = _SearchedPath(primitives.phase(scene, near_pairs), q_open)
+        transit = _SearchedPath(free_phase, q_open, first_segments=leaving)
         task = _PickTask(self, transit, contact_phase, q, object, grasp, grasp_covariance)
         yield from self._refinements(contacts, partial(_PickAttempt, task), transit, motion, seed)
 
@@ -291,7 +305,8 @@ class ArmMotionPlanner(BasicMotions):
             self.require_payload(phase, path, object=searched.held, label=kind.value)
         first = self.segment(kind, path, q=searched.start, held=searched.held, phase=phase)
         q_end = last.path[-1]
-        return ActionMotion((first, *straight.segments), straight.scene, q_end, straight.choice)
+        segments = (*searched.first_segments, first, *straight.segments)
+        return ActionMotion(segments, straight.scene, q_end, straight.choice)
 
 
 def arm_motion_planners(
@@ -342,11 +357,13 @@ class _SearchedPath:
         phase: scene and collision rules.
         start: (n_joints,) configuration.
         held: frame of the object in the hand, or None.
+        first_segments: segments that lead to the start.
     """
 
     phase: CollisionContext
     start: Configuration
     held: str | None = None
+    first_segments: tuple[Segment, ...] = ()
 
     @property
     def kind(self) -> SegmentKind:
