@@ -207,7 +207,7 @@ class TransferComparison:
         """
         if operator not in self._placements:
             scene = self._attach_to_hand(node.version.scene, name, arm)
-            fixed_names = self._fixed_names(node, name, operator)
+            fixed_names = self._dependencies(node, name, operator)
             for version in (scene, self._remove_movable(scene, fixed_names)):
                 context = self.tree.context(node.version, scene=version, seed=self.seed)
                 try:
@@ -227,7 +227,7 @@ class TransferComparison:
             )
         return self._placements[operator] == (name, arm)
 
-    def _fixed_names(self, node: SearchNode, name: str, operator: int) -> set[str]:
+    def _dependencies(self, node: SearchNode, name: str, operator: int) -> set[str]:
         """Return the frames that placements of an object depend on: itself, arguments, supports."""
         scene, action = node.version.scene, self.guide.actions[operator]
         arguments = {
@@ -286,7 +286,7 @@ class TransferComparison:
             draw: number of the draw: 0 for the best placements, otherwise random ones.
         """
         scene = node.version.scene
-        fixed_names = self._fixed_names(node, transfer.name, transfer.place)
+        fixed_names = self._dependencies(node, transfer.name, transfer.place)
         poses = self.poses(scene)
         fixed_poses = tuple(
             (name, pose_key(poses[name])) for name in sorted(fixed_names) if name in poses
