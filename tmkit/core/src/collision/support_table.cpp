@@ -3,6 +3,7 @@
 #include <coal/narrowphase/support_functions.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <span>
@@ -15,7 +16,9 @@ using coal::Vec3s;
 using Numbers = std::vector<std::uint32_t>;
 
 // Cells to a side of the cube, enough for few corners in each.
-int side_for(std::size_t corners) { return corners <= 16 ? 2 : corners <= 64 ? 8 : 16; }
+int side_for(std::size_t corners) {
+    return corners <= 16 ? 2 : corners <= 64 ? 8 : corners <= 256 ? 16 : 32;
+}
 
 // A direction to a position in a grid, from 0 to its side; faces are numbered by axis, then by
 // sign.
@@ -28,25 +31,34 @@ Vec3s towards(int face, double u, double v, int side) {
     return direction.normalized();
 }
 
-// Add the corners that are farthest along some direction in a cell. A corner is excluded if the
-// farthest one along the middle is farther by more than a rotation to the cell's edge can
-// compensate.
+// Add the corners that are farthest along some direction in a cell. A corner is excluded if another
+// one is farther along all four edges of the cell's cone: then it is farther along their sums,
+// which are all directions in the cell. The others are those that are farthest along an edge or
+// along the middle.
 void add_farthest(const std::vector<Vec3s>& corners, std::span<const std::uint32_t> of, int face,
                   int row, int column, int side, Numbers& results) {
-    const Vec3s middle = towards(face, row + 0.5, column + 0.5, side);
-    double turn = 0.0;
-    for (const int u : {row, row + 1})
-        for (const int v : {column, column + 1})
-            turn = std::max(turn, (towards(face, u, v, side) - middle).squaredNorm());
-    turn *= 1.0 + 1e-9;
-    const Vec3s* top = &corners[of.front()];
+    constexpr double rounding = 1e-9;  // of directions, relative
+    const std::array<Vec3s, 5> directions{
+        towards(face, row, column, side), towards(face, row, column + 1, side),
+        towards(face, row + 1, column, side), towards(face, row + 1, column + 1, side),
+        towards(face, row + 0.5, column + 0.5, side)};
+    std::array<const Vec3s*, 5> tops;
+    tops.fill(&corners[of.front()]);
     for (const std::uint32_t corner : of)
-        if (corners[corner].dot(middle) > top->dot(middle)) top = &corners[corner];
-    for (const std::uint32_t corner : of) {
-        const Vec3s lower = *top - corners[corner];
-        const double by = lower.dot(middle);
-        if (by <= 0.0 || by * by <= turn * lower.squaredNorm()) results.push_back(corner);
-    }
+        for (int k = 0; k < 5; ++k)
+            if (corners[corner].dot(directions[k]) > tops[k]->dot(directions[k]))
+                tops[k] = &corners[corner];
+    const auto is_farther = [&](const Vec3s& a, const Vec3s& b) {
+        const Vec3s by = a - b;
+        const double least = rounding * by.norm();
+        for (int k = 0; k < 4; ++k)
+            if (by.dot(directions[k]) <= least) return false;
+        return true;
+    };
+    for (const std::uint32_t corner : of)
+        if (std::none_of(tops.begin(), tops.end(),
+                         [&](const Vec3s* top) { return is_farther(*top, corners[corner]); }))
+            results.push_back(corner);
 }
 
 void farthest_of_both(const coal::details::MinkowskiDiff& difference, const Vec3s& direction,
