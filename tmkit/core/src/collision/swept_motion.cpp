@@ -59,6 +59,9 @@ public:
 
 private:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
+    // The lanes in the order of their checks: a direction that separates a pair in one lane mostly
+    // does in those beside it.
+    static constexpr std::array<int, lanes::width> bisection{4, 2, 6, 1, 5, 3, 7, 0};
 
     void add_batch(std::array<double, lanes::width> middles, int count, double half,
                    std::size_t first, std::size_t last) {
@@ -94,8 +97,8 @@ private:
             const NearPair near_pair = workspace_.near[i];
             if (meet(near_pair.pair, near_pair.link, near_pair.waiting)) hit(near_pair.pair, 0);
         }
-        for (int lane = 0; lane < lanes::width && !contact_pair; ++lane)
-            contact_pair = check_lane(now, lane, first, is_finest);
+        for (const int lane : bisection)
+            if (!contact_pair) contact_pair = check_lane(now, lane, first, is_finest);
         return contact_pair ? contact_pair : divide(now, first, is_finest);
     }
 
