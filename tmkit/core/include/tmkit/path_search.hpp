@@ -4,9 +4,11 @@
 // goals. In each iteration the smaller tree takes a step towards a random configuration, and the
 // other tries to reach the new node by straight steps. Random configurations are drawn near the
 // trees, as in dynamic-domain RRTs (Yershova, Jaillet, Simeon and LaValle, ICRA 2005), around nodes
-// that were drawn seldom, as in expansive-space trees (Hsu, Latombe and Motwani, ICRA 1997). The
-// straight motions to the goals are tried before any tree grows. A solution is shortened by
-// removing points and cutting corners. Results depend on iteration counts, and a time limit only
+// that were drawn seldom, as in expansive-space trees (Hsu, Latombe and Motwani, ICRA 1997). Where
+// steps fail, the ends of several are first tested in lanes (collision/lanes.hpp), after Thomason,
+// Kingston and Kavraki, "Motions in microseconds via vectorized sampling-based planning" (ICRA
+// 2024). The straight motions to the goals are tried before any tree grows. A solution is shortened
+// by removing points and cutting corners. Results depend on iteration counts, and a time limit only
 // ends the search, so a seed gives one path.
 //
 // Checks. Starts and goals that are slightly past a limit are moved to it. The start is checked

@@ -210,6 +210,14 @@ unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsign
     return inside;
 }
 
+unsigned LanePairs::overlap(const Model::Candidate& pair) {
+    const auto& [a, b, margin] = pair;
+    if (margin < 0.0) return 0;
+    const std::int32_t at_a = place_number(a), at_b = place_number(b);
+    const lanes::PlacedGeometry& shape_b = workspace_.shapes[at_b];
+    return kernels_.inside(workspace_.shapes[at_a], shape_b, within(margin, shape_b));
+}
+
 const float* LanePairs::separate(NearPair& near_pair, const coal::Vec3s& ray,
                                  bool in_present_lanes) {
     const auto& [a, b, margin] = near_pair.pair;

@@ -109,14 +109,20 @@ protected:
     // Add a pair to the near ones if it may touch in some lanes; return the lanes in which it
     // certainly overlaps.
     unsigned meet(const Model::Candidate& pair, std::int32_t link, unsigned used);
+    // Return only the lanes in which a pair certainly overlaps.
+    unsigned overlap(const Model::Candidate& pair);
 
     // Test all pairs, until hit(pair, lanes) returns true for one that certainly overlaps there.
     template <class Hit> bool meet_all(const unsigned& used, Hit&& hit) {
-        const CollisionShapes& shapes = *model_.shapes;
-        const auto meets = [&](const Model::Candidate& pair, std::int32_t link) {
+        return any_pair([&](const Model::Candidate& pair, std::int32_t link) {
             const unsigned inside = meet(pair, link, used);
             return inside && hit(pair, inside);
-        };
+        });
+    }
+
+    // Visit pairs whose boxes are near in some lane as meets(pair, link), until it returns true.
+    template <class Meets> bool any_pair(Meets&& meets) {
+        const CollisionShapes& shapes = *model_.shapes;
         const auto largest = static_cast<float>(shapes.largest_margin);
         // In the order of visit_variable().
         for (std::int32_t a = model_.moving_count - 1; a >= 0; --a) {

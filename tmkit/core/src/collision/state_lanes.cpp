@@ -11,13 +11,7 @@ public:
 
     // Check all in single precision.
     void check_batch(const double* const* q, int count) {
-        for (std::size_t i = 0; i < model_.links.size(); ++i) {
-            workspace_.joints[i].change = lanes::Floats{};
-            for (int lane = 0; lane < lanes::width; ++lane)
-                workspace_.joints[i].value[lane] =
-                    lane_value(model_.links[i], q[std::min(lane, count - 1)]);
-        }
-        place_lanes(0.0);
+        place(q, count);
         states_ = {{}, {}, workspace_.now};
         unsigned used = (1u << count) - 1;
         meet_all(used, [&](const Model::Candidate& pair, unsigned inside) {
@@ -50,7 +44,30 @@ public:
         return states_.found[lane];
     }
 
+    // Find pairs that certainly overlap.
+    void find_deep(const double* const* q, int count, FramePair* pairs) {
+        place(q, count);
+        unsigned open = (1u << count) - 1;
+        any_pair([&](const Model::Candidate& pair, std::int32_t) {
+            const unsigned inside = overlap(pair) & open;
+            for (int lane = 0; inside && lane < count; ++lane)
+                if (inside >> lane & 1) pairs[lane] = model_.frames(pair);
+            open &= ~inside;
+            return open == 0;
+        });
+    }
+
 private:
+    void place(const double* const* q, int count) {
+        for (std::size_t i = 0; i < model_.links.size(); ++i) {
+            workspace_.joints[i].change = lanes::Floats{};
+            for (int lane = 0; lane < lanes::width; ++lane)
+                workspace_.joints[i].value[lane] =
+                    lane_value(model_.links[i], q[std::min(lane, count - 1)]);
+        }
+        place_lanes(0.0);
+    }
+
     StateWorkspace& states_;
 };
 
@@ -58,6 +75,11 @@ private:
 
 void CollisionView::check_batch(const double* const* q, int count, Scratch& scratch) const {
     StateLanes(*model_, scratch.data()).check_batch(q, count);
+}
+
+void CollisionView::find_deep(const double* const* q, int count, FramePair* pairs,
+                              Scratch& scratch) const {
+    StateLanes(*model_, scratch.data()).find_deep(q, count, pairs);
 }
 
 FramePair CollisionView::find_in_batch(const double* q, int number, Scratch& scratch) const {

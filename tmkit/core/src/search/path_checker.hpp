@@ -8,6 +8,7 @@
 // constraints (after Berenson et al., "Manipulation planning on constraint manifolds", ICRA 2009).
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <vector>
@@ -99,6 +100,24 @@ public:
         return !blocks(pair) && (proves_ || end_is_free || !blocks(find_collision(b)));
     }
 
+    // Return those of the first configurations of a list, at most CollisionView::together, that
+    // certainly collide, as bits; others may collide, too.
+    unsigned find_blocked(const Points& points, std::size_t count) {
+        std::array<const double*, CollisionView::together> rows;
+        std::array<FramePair, CollisionView::together> pairs{};
+        batch_.resize(CollisionView::together);
+        for (std::size_t i = 0; i < count; ++i) {
+            fill(points[i].data(), batch_[i]);
+            rows[i] = batch_[i].data();
+        }
+        checks_ += static_cast<std::int64_t>(count);
+        view_.find_deep(rows.data(), static_cast<int>(count), pairs.data(), scratch_);
+        unsigned blocked = 0;
+        for (std::size_t i = 0; i < count; ++i)
+            if (blocks(pairs[i])) blocked |= 1u << i;
+        return blocked;
+    }
+
     // Count a colliding pair; return whether there is one.
     bool blocks(const FramePair& pair) {
         if (pair) blocking_.add(last_blocking_ = pair);
@@ -158,6 +177,7 @@ private:
 
     const std::vector<std::int32_t>& entries_;
     std::vector<double> q_, from_, to_;
+    Configurations batch_;
     double resolution_;
     bool proves_;
     const std::function<bool()>& interrupted_;

@@ -2,6 +2,7 @@
 #include "tmkit/path_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -79,7 +80,8 @@ public:
     Search(PathChecker& checker, const std::vector<std::array<double, 2>>& ranges,
            const PathSettings& settings)
         : checker_(checker), ranges_(ranges), settings_(settings), size_(checker.size()),
-          random_(settings.seed, 2), starts_(size_), goals_(size_), step_(size_) {}
+          random_(settings.seed, 2), starts_(size_), goals_(size_), step_(size_),
+          targets_(CollisionView::together, step_), ends_(targets_) {}
 
     // Return a free path from the start to one of the goals, or nullopt.
     std::optional<Points> run(const std::vector<double>& start, const Points& goals,
@@ -95,23 +97,30 @@ public:
         for (const std::vector<double>& goal : goals) goals_.add(goal.data(), -1);
         Tree* grows = &starts_;
         Tree* joins = &goals_;
-        std::vector<double> target(size_);
-        for (std::int64_t i = 0; i < settings_.max_iterations && !checker_.should_stop(); ++i) {
-            ++iterations;
+        std::size_t together = 1;
+        while (iterations < settings_.max_iterations && !checker_.should_stop()) {
             // The smaller tree grows: otherwise the one in free space fills up, and the one in a
             // narrow region does not grow.
             if (grows->count() > joins->count()) std::swap(grows, joins);
-            draw(*grows, *joins, target.data());
-            if (!checker_.constraints().empty() && !checker_.constraints().project(target.data()))
-                continue;
-            const std::int32_t node = extend(*grows, grows->nearest(target.data()), target.data());
-            if (node >= 0) {
+            const auto count = static_cast<std::size_t>(std::min<std::int64_t>(
+                std::int64_t(together), settings_.max_iterations - iterations));
+            iterations += std::int64_t(count);
+            const unsigned open = draw_steps(*grows, *joins, count);
+            bool is_grown = false;
+            for (std::size_t i = 0; i < count; ++i) {
+                if (!(open >> i & 1)) continue;
+                const std::int32_t node = extend(*grows, from_[i], targets_[i].data());
+                if (node < 0) continue;
+                is_grown = true;
                 const std::vector<double> meeting(grows->at(node), grows->at(node) + size_);
                 const std::int32_t join_to_ends = connect(*joins, meeting);
                 if (join_to_ends >= 0)
                     return grows == &starts_ ? join_trees(node, join_to_ends)
                                              : join_trees(join_to_ends, node);
             }
+            if (!checker_.constraints().empty()) continue;
+            together = is_grown ? std::max<std::size_t>(together / 2, 1)
+                                : std::min(2 * together, CollisionView::together);
         }
         return std::nullopt;
     }
@@ -127,11 +136,29 @@ private:
         return true;
     }
 
-    // Draw a target near a node of the tree, which expands it, or one time in four near a node of
+    // Draw targets of steps from their nearest nodes; return the steps to check, as bits. Of
+    // several, those whose ends certainly collide are excluded: this costs as much as one check.
+    unsigned draw_steps(Tree& tree, Tree& opposite, std::size_t count) {
+        unsigned open = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            double* target = targets_[i].data();
+            draw(tree, opposite, target);
+            if (!checker_.constraints().empty() && !checker_.constraints().project(target))
+                continue;
+            open |= 1u << i;
+            from_[i] = tree.nearest(target);
+            if (count == 1) continue;
+            step_towards(tree.at(from_[i]), target);
+            ends_[i] = step_;
+        }
+        return count > 1 ? open & ~checker_.find_blocked(ends_, count) : open;
+    }
+
+    // Draw a target near a node of the tree, which expands it, or one time in eight near a node of
     // the other tree, where the two may meet. Where there is little room, steps towards targets in
     // the whole range mostly collide.
     void draw(Tree& tree, Tree& opposite, double* target) {
-        Tree& drawn = random_.below(4) == 0 ? opposite : tree;
+        Tree& drawn = random_.below(8) == 0 ? opposite : tree;
         const double* center = drawn.at(drawn.draw(random_));
         const double radius = settings_.step * random_.uniform(1.0, 2.0);
         for (std::size_t k = 0; k < size_; ++k)
@@ -189,6 +216,9 @@ private:
     Random random_;
     Tree starts_, goals_;
     std::vector<double> step_;
+    // Of the steps of one round: the nodes, the targets and the ends.
+    std::array<std::int32_t, CollisionView::together> from_{};
+    Points targets_, ends_;
     Points points_;
     bool reached_ = false;
     FramePair straight_;

@@ -228,7 +228,7 @@ TEST_CASE(
     "configurations looked at together are in collision where each alone is, near the root and far "
     "from it") {
     Random random(2, 0);
-    int hits = 0, count = 0;
+    int hits = 0, deep = 0, count = 0;
     for (const double away : {0.0, 3000.0})
         for (const double margin : {0.0, 0.02, -0.005}) {
             EditableScene scene = arm_among_boxes({away, -away, 0.0});
@@ -257,8 +257,12 @@ TEST_CASE(
                 }
                 view.check_batch(rows.data(), used, scratch);
                 world.in_collisions(rows.data(), used, in_collision.data());
+                std::array<FramePair, CollisionView::together> overlaps{};
+                view.find_deep(rows.data(), used, overlaps.data(), other);
                 for (int i = 0; i < used; ++i) {
                     const bool expected = static_cast<bool>(view.find_collision(rows[i], other));
+                    if (overlaps[i]) CHECK(expected);
+                    deep += static_cast<bool>(overlaps[i]);
                     CHECK(static_cast<bool>(view.find_in_batch(rows[i], i, scratch)) == expected);
                     std::int64_t checks = 0;
                     view.find_unproved(zero.data(), rows[0], scratch, checks);
@@ -270,6 +274,7 @@ TEST_CASE(
         }
     CHECK(hits > count / 10);
     CHECK(hits < count - count / 10);
+    CHECK(deep > hits / 10);
 }
 
 TEST_CASE("far from the root, near contact in one lane does not affect another") {
