@@ -77,13 +77,14 @@ def find_planner(name: str) -> Planner:
     """Return the planner of a name ``MODULE:NAME`` or ``FILE.py:NAME``, whose code is run.
 
     ``pddlstream:FOLDER`` is PDDLStream from a checkout, ``pddlstream-focused:FOLDER`` with another
-    algorithm.
+    algorithm, ``pddlstream-stock:FOLDER`` and ``pddlstream-stock-focused:FOLDER`` with few streams.
 
     Raises:
         ConfigurationError: if there is none.
     """
-    if stream := re.fullmatch(r"pddlstream(?:-(\w+))?:(.+)", name):
-        return PddlStream(stream[2], stream[1] or ALGORITHMS[0])
+    if stream := re.fullmatch(r"pddlstream(-stock)?(?:-(\w+))?:(.+)", name):
+        declaration = "stock" if stream[1] else "fair"
+        return PddlStream(stream[3], stream[2] or ALGORITHMS[0], declaration)
     try:
         module, attribute = import_named_module(name)
         planner: Any = getattr(module, attribute)

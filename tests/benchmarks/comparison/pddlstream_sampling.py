@@ -161,7 +161,7 @@ class PddlStreamSampling:
 
     def puts(self, action: Action, item: str, place: str) -> Callable[..., Iterator[tuple[Rest]]]:
         """Return the stream of places at which an action puts an object down."""
-        positions = _positions(action, item, place)
+        positions = variable_positions(action, item, place)
 
         def puts(*values: Any) -> Iterator[tuple[Rest]]:
             arguments, below = (
@@ -198,7 +198,7 @@ class PddlStreamSampling:
         self, action: Action, place: str, is_placing: bool
     ) -> Callable[..., Iterator[tuple[Motion]]]:
         """Return the stream of motions of an action among the fixed objects."""
-        (s_at,) = _positions(action, place)
+        (s_at,) = variable_positions(action, place)
         count = len(action.parameters)
 
         def ways(*values: Any) -> Iterator[tuple[Motion]]:
@@ -219,7 +219,7 @@ class PddlStreamSampling:
             for motion in itertools.islice(tried, _MOTIONS):
                 if isinstance(motion, ActionMotion):
                     seen = frozenset(member.item for member in rest.chain)
-                    yield (Motion(seen, tuple(_parts(scene, q, motion)), motion.choice),)
+                    yield (Motion(seen, tuple(motion_parts(scene, q, motion)), motion.choice),)
 
         return ways
 
@@ -341,7 +341,7 @@ class PddlStreamSampling:
         for number, (name, values) in enumerate(actions):
             plain_name = name.removesuffix("--on")
             count = len(self.actions[plain_name].parameters)
-            action, chosen = GroundAction(plain_name, tuple(values[:count])), values[count:]
+            action, chosen = self.ground(plain_name, values), values[count:]
             reached: Any = None
             for candidate in self._chosen(action, chosen, node):
                 reached = self.tree.follow(
@@ -358,6 +358,10 @@ class PddlStreamSampling:
         return self.context.plan_of(
             with_costs(self.context.problem, tuple(steps)), self.context.domain
         )
+
+    def ground(self, name: str, values: Sequence[Any]) -> GroundAction:
+        """Return the action of an action of PDDLStream, which has further arguments."""
+        return GroundAction(name, tuple(values[: len(self.actions[name].parameters)]))
 
     def _chosen(
         self, action: GroundAction, chosen: Sequence[Any], node: SceneVersion
@@ -379,7 +383,7 @@ class PddlStreamSampling:
             yield InTurn((MoveTo(self.start, "the start"), motion))
 
 
-def _parts(
+def motion_parts(
     scene: SceneGraph, q: Configuration, motion: ActionMotion
 ) -> Iterator[tuple[Segment, SceneGraph, Configuration]]:
     """Yield the segments of a motion with their scenes and configurations (k, n_joints)."""
@@ -399,6 +403,7 @@ def handled_variable(action: Action) -> tuple[str, bool] | None:
     return (put[1], True) if put else (taken[1], False) if taken else None
 
 
-def _positions(action: Action, *variables: str) -> tuple[int, ...]:
+def variable_positions(action: Action, *variables: str) -> tuple[int, ...]:
+    """Return the indices of variables among the parameters of an action."""
     names = [parameter.name for parameter in action.parameters]
     return tuple(names.index(variable) for variable in variables)
