@@ -73,6 +73,49 @@ FILES = (
 )
 """Files of pybullet-planning, which need ``--files``."""
 
+INTRODUCTION = """# PDDLStream beside tmkit
+
+PDDLStream {commit} above tmkit's grasps, placements, inverse kinematics and path search, as [the
+adapter's description](../../../tests/benchmarks/comparison/README.md#pddlstream) says, beside
+tmkit on the same problems. *fair* declares a problem as PDDLStream's own examples do; *stock* has
+the fewest streams. Three seeds each; of a family (`towers5`, `permute3`, ...), a seed is also the
+number of the instance. Every plan is validated.
+
+Seconds are of the processor, of the planning process and those it starts, {limit:g} s at most:
+median and most of the solved runs. Paths are in radians and metres. tmkit {version}, Python
+{python}, {day}. Written by
+
+```bash
+{command}
+```
+"""
+"""Beginning of the page."""
+
+OBJECTIONS = """
+## What a sceptic would object
+
+* **The samplers are tmkit's.** Both planners use the same, which were made for tmkit. The table
+  compares what is above them. Samplers of PDDLStream's own examples, in pybullet, are not
+  measured here.
+* **tmkit learns more from a failure.** A stream that fails has no output and no reason, while
+  tmkit's search gets the object that was in the way. That is a property of the two interfaces,
+  not of the adapter.
+* **Translation.** PDDLStream translates a task anew in every iteration, in Python, and starts
+  Fast Downward for each search. tmkit has a search of its own in C++. How much of the difference
+  is due to that is not measured.
+* **Python.** PDDLStream's queues of bindings are in Python as well. How much faster they would be
+  in C++ is not measured.
+* **The clock.** PDDLStream balances search and sampling by time; here its clock is the
+  processor's, so that a busy machine does not shift the balance. Imports on first use count for
+  both, some 0.1 s.
+* **Limits.** A run without a plan ended at the limit, which is short. It proves nothing about
+  more time.
+* **Settings.** Those of the example `pybullet/tamp`, for all problems alike. Settings tuned to
+  one problem would do better there.
+* **Seeds.** Three are few, and PDDLStream's runs differ even with one seed.
+"""
+"""End of the page."""
+
 WALL_FACTOR = 40.0
 """Largest clock time of a run of tmkit, as a multiple of its limit of processor time."""
 
@@ -182,6 +225,7 @@ def main() -> int:
     parser.add_argument("--planners", default="fair:adaptive,stock:adaptive,tmkit")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=10.0, help="processor time [s]")
+    parser.add_argument("--commit", default="2c7d6f5", help="commit of PDDLStream, for the page")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--results", type=Path, help="file of the runs, one a line of JSON")
     parser.add_argument("--run", action="store_true", help="one run, for the processes started")
@@ -231,12 +275,21 @@ def main() -> int:
                     stream.write(json.dumps(result) + "\n")
     order = {name: number for number, name in enumerate(names)}
     runs.sort(key=lambda each: (order.get(each["problem"], len(order)), each["seed"]))
-    head = f"tmkit {tk.__version__}, Python {sys.version.split()[0]}, {date.today()}."
-    table = LiveTable([head, ""])
+    command = "TMKIT_PDDLSTREAM=pddlstream python tests/benchmarks/pddlstream_table.py"
+    introduction = INTRODUCTION.format(
+        commit=options.commit,
+        limit=options.limit,
+        version=tk.__version__,
+        python=sys.version.split()[0],
+        day=f"{date.today():%-d %B %Y}",
+        command=f"{command} --files problems/json --limit {options.limit:g}",
+    )
+    table = LiveTable([introduction])
     table.add(
         *markdown_head("problem | planner | solved, valid | median s | most s | actions | path"),
         *rows(runs, planners),
     )
+    table.add(*OBJECTIONS.rstrip().split("\n"))
     table.write(options.out)
     return 0
 

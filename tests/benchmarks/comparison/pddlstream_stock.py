@@ -16,7 +16,7 @@ from benchmarks.comparison.pddlstream_sampling import Choice, PddlStreamSampling
 
 from tmkit.errors import ConfigurationError
 from tmkit.pddl import Action, And, Not
-from tmkit.pddl.formulas import Atom, Formula
+from tmkit.pddl.formulas import Atom, Formula, Or
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
 
@@ -46,8 +46,8 @@ class StockDeclaration(PddlStreamSampling):
             constant.name: constant.name for constant in self.facts.problem.domain.constants
         }
         streams = f"(define (stream s) {' '.join(self.streams)})"
-        goal = ("and", *read_literals(self.facts.problem.goal))
-        goal += tuple(("met", wanted.name) for wanted in self.goals.values())
+        met = [("met", wanted.name) for wanted in self.goals.values()]
+        goal = ("and", read_goal(self.facts.problem.goal), *met)
         task = library["problem"](domain, constants, streams, self.functions, self._init(), goal)
         library["reset"]()
         plan, _, _ = library["solve"](
@@ -258,16 +258,19 @@ def write_action(name: str, parameters: Sequence[str], before: str, after: str) 
     )
 
 
-def read_literals(goal: Formula) -> Iterator[tuple[Any, ...]]:
-    """Yield the conjuncts of a goal as PDDLStream writes them."""
-    if isinstance(goal, And):
-        for part in goal.parts:
-            yield from read_literals(part)
-    elif isinstance(goal, Atom):
-        yield (goal.predicate, *goal.terms)
-    elif isinstance(goal, Not) and isinstance(goal.part, Atom):
-        yield ("not", (goal.part.predicate, *goal.part.terms))
-    else:
-        raise ConfigurationError(
-            f"a goal with '{goal}' is not read for PDDLStream: facts joined by 'and' are"
-        )
+def read_goal(goal: Formula) -> tuple[Any, ...]:
+    """Return a goal as PDDLStream writes it.
+
+    Raises:
+        ConfigurationError: if the goal has quantifiers.
+    """
+    match goal:
+        case And(parts) | Or(parts):
+            return ("and" if isinstance(goal, And) else "or", *map(read_goal, parts))
+        case Atom():
+            return (goal.predicate, *goal.terms)
+        case Not(Atom() as atom):
+            return ("not", (atom.predicate, *atom.terms))
+    raise ConfigurationError(
+        f"a goal with '{goal}' is not read for PDDLStream: facts joined by 'and' and 'or' are"
+    )

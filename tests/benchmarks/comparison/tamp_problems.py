@@ -3,8 +3,9 @@
 `pybullet-planning <https://github.com/caelan/pybullet-planning>`_ has them as
 ``problems/json/*.json`` (Garrett et al., FFRob and HBF). Of a file, boxes, cylinders and spheres
 are read, meshes as their bounds, as its own reader does; tables, regions on them, and goals that
-objects are on tables, in regions or at poses. The robot, a PR2 in the file, is that of a built-in
-scene, whose base begins where the file has it.
+objects are held, on tables, in regions or at poses, and that the base is where it begins. The name
+of a group (``green`` for ``green1`` and ``green2``) is for any object of it. The robot, a PR2 in
+the file, is that of a built-in scene, whose base begins where the file has it.
 
 Invariants: the files are data; nothing is run.
 """
@@ -28,28 +29,27 @@ from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem
 
 _ROBOTS, _DOMAIN = ("panda", "panda_base"), "mobile_manipulation"
-_NOT_READ = (
-    "goal_cleaned",
-    "goal_cooked",
-    "goal_holding",
-    "goal_config",
-    "goal_stackings",
-    "floor_object_names",
-)
+_NOT_READ = ("goal_cleaned", "goal_cooked", "goal_stackings", "floor_object_names")
 _KINDS = ("box", "cylinder", "sphere", "trimesh")
+_START = "dock"
+"""Station at which the base begins."""
 _FLOOR = -1e-3  # height of floors [m]: boxes that end below are floors for the base
 _ON = 0.02  # distance between an object and its support's top [m]
 
 
 def read_tamp_problem(path: str | Path) -> PlanningProblem:
-    """Return the problem of a file for a mobile arm; wash, cook, stack and hold are unsupported."""
+    """Return the problem of a file for a mobile arm; washing, cooking and stacking are unsupported.
+
+    Raises:
+        FileFormatError: if the file has another structure, or a goal that is not read.
+    """
     document, _ = read_json(Path(path), limit=ReadingLimits().text_bytes)
     top = JsonNode(document, str(path))
     task = top.get("task")
     for key in _NOT_READ:
         if task.table().get(key):
             raise task.get(key).error(
-                "is not read: objects can be on tables, in regions and at poses"
+                "is not read: objects can be held, on tables, in regions and at poses"
             )
     tables = {node.name() for node in task.get("table_names").items()}
     movable = {node.name() for node in task.get("object_names").items()}
@@ -75,7 +75,7 @@ def empty_scene() -> SceneGraph:
 def carrying_problem(scene: SceneGraph, base: Pose, goals: list[Goal]) -> PlanningProblem:
     """Return the problem of an arm on a base that begins at a pose in the plane."""
     x, y = base.translation[:2]
-    scene = scene.add_frame("dock", "world", pose=Pose([x, y, 0.0]), classes=["station"])
+    scene = scene.add_frame(_START, "world", pose=Pose([x, y, 0.0]), classes=["station"])
     q = load_manipulator(_ROBOTS[0]).ready_configuration(scene)
     q = scene.configuration({"base_x": x, "base_y": y}, base=q)
     return PlanningProblem(scene, q, _DOMAIN, goals, _ROBOTS)
@@ -135,9 +135,26 @@ def _with_region(scene: SceneGraph, node: JsonNode, tables: set[str]) -> SceneGr
 
 def _goals(task: JsonNode, scene: SceneGraph, tables: set[str]) -> list[Goal]:
     goals: list[Goal] = []
+    movable = [node.name() for node in task.get("object_names").items()]
     for name in task.get("goal_regions").table():
-        region = task.get("goal_regions").get(name).name()
-        goals.append(f"(on {name} {region})" if region in tables else ObjectIn(name, region))
+        node = task.get("goal_regions").get(name)
+        region = node.name()
+        if region in tables:
+            goals.append(_any_of(_members(name, movable, node), f"on {{}} {region}"))
+        elif name in movable:
+            goals.append(ObjectIn(name, region))
+        else:
+            raise node.error(f"'{name}' is no object; for a region, a group is not read")
+    if task.table().get("goal_holding"):
+        holding = task.get("goal_holding")
+        held = [holding] if isinstance(holding.value, str) else holding.items()
+        goals += [_any_of(_members(each.name(), movable, each), "holding {}") for each in held]
+    if task.table().get("goal_config"):
+        if task.get("goal_config").value != "initial":
+            raise task.get("goal_config").error(
+                "is not read: the base can return to where it begins ('initial')"
+            )
+        goals.append(f"(at {_START})")
     for name in task.get("goal_poses").table():
         wanted = task.get("goal_poses").get(name)
         pose = scene.pose(name, relative_to="world")
@@ -149,6 +166,20 @@ def _goals(task: JsonNode, scene: SceneGraph, tables: set[str]) -> list[Goal]:
     if not goals:
         raise task.error("has no goal that is read")
     return goals
+
+
+def _members(name: str, movable: list[str], node: JsonNode) -> list[str]:
+    """Return the object of a name, or the objects of a group."""
+    members = [name] if name in movable else [each for each in movable if each.startswith(name)]
+    if not members:
+        raise node.error(f"'{name}' is no object and no beginning of one: {', '.join(movable)}")
+    return members
+
+
+def _any_of(members: list[str], fact: str) -> str:
+    """Return the goal that a fact holds for any of some objects."""
+    facts = [f"({fact.format(member)})" for member in members]
+    return facts[0] if len(facts) == 1 else f"(or {' '.join(facts)})"
 
 
 def _shape(node: JsonNode, body: JsonNode) -> Shape:

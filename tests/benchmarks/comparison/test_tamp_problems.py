@@ -94,10 +94,33 @@ def test_goals_are_poses_too(tmp_path: Path) -> None:
     np.testing.assert_allclose(goal.pose.translation, [1.5, -0.1, 0.501])
 
 
+def test_an_object_of_a_group_is_held_where_the_base_began(tmp_path: Path) -> None:
+    """A name is that of an object, or the beginning of several."""
+    file = _write_problem(tmp_path / "hold.json", goal_holding="can", goal_config="initial")
+    assert read_tamp_problem(file).goals == ("(holding can)", "(at dock)")
+    file = _write_problem(tmp_path / "group.json", goal_holding=["c"])
+    problem = read_tamp_problem(file)
+    assert problem.goals == ("(holding can)",)
+    plan = tk.solve(problem, tk.PlanningOptions(max_iterations=4)).plan
+    assert plan is not None
+    assert tk.validate_plan(plan).is_valid
+    text = file.read_text(encoding="utf-8")
+    two = json.loads(text)
+    can = next(body for body in two["bodies"] if body["name"] == "can")
+    other = {**can, "name": "cap", "point": {**can["point"], "y": can["point"]["y"] - 0.2}}
+    two["bodies"].append(other)
+    two["task"]["object_names"].append("cap")
+    file.write_text(json.dumps(two), encoding="utf-8")
+    assert read_tamp_problem(file).goals == ("(or (holding can) (holding cap))",)
+
+
 @pytest.mark.parametrize(
     ("goals", "message"),
     [
         ({"goal_cleaned": ["can"]}, "task.goal_cleaned: is not read"),
+        ({"goal_holding": ["cup"]}, "'cup' is no object and no beginning of one: can"),
+        ({"goal_config": [1.0, 0.0, 0.0]}, "task.goal_config: is not read: the base can return"),
+        ({"goal_regions": {"c": "area"}}, "'c' is no object; for a region, a group is not read"),
         (
             {"regions": [_place(0, 0, 0, name="area", hull=[])]},
             r"task.regions\[0\].hull: expected at least 3 points",
