@@ -78,8 +78,8 @@ INTRODUCTION = """# PDDLStream beside tmkit
 PDDLStream {commit} above tmkit's grasps, placements, inverse kinematics and path search, as [the
 adapter's description](../../../tests/benchmarks/comparison/README.md#pddlstream) says, beside
 tmkit on the same problems. *fair* declares a problem as PDDLStream's own examples do; *stock* has
-the fewest streams. Three seeds each; of a family (`towers5`, `permute3`, ...), a seed is also the
-number of the instance. Every plan is validated.
+the fewest streams. Three seeds, of some rows fewer; of a family (`towers5`, `permute3`, ...), a
+seed is also the number of the instance. Every plan is validated.
 
 Seconds are of the processor, of the planning process and those it starts, {limit:g} s at most:
 median and most of the solved runs. Paths are in radians and metres. tmkit {version}, Python
@@ -108,8 +108,8 @@ OBJECTIONS = """
 * **The clock.** PDDLStream balances search and sampling by time; here its clock is the
   processor's, so that a busy machine does not shift the balance. Imports on first use count for
   both, some 0.1 s.
-* **Limits.** A run without a plan ended at the limit, which is short. It proves nothing about
-  more time.
+* **Limits.** A run of `adaptive` without a plan ended at the limit, which is short. It proves
+  nothing about more time. `focused` ended by itself in less than a second; why was not examined.
 * **Settings.** Those of the example `pybullet/tamp`, for all problems alike. Settings tuned to
   one problem would do better there.
 * **Seeds.** Three are few, and PDDLStream's runs differ even with one seed.
