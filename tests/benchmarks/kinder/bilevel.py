@@ -101,4 +101,4 @@ def run_bilevel(environment: str, seed: int, *, time_limit: float) -> Outcome:
             cause = str(error)
         actions += 1
     env.close()
-    return Outcome(environment, seed, is_solved, actions, seconds, 1, cause, "bilevel")
+    return Outcome(environment, seed, bool(is_solved), actions, seconds, 1, cause, "bilevel")

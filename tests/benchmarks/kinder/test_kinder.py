@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("kinder", reason="KinDER is not installed: tests/benchmarks/kinder/install.sh")
 
+from benchmarks.kinder.bilevel import run_bilevel, settings_of
 from benchmarks.kinder.episodes import Episode, Outcome
 from benchmarks.kinder.table import Robots, all_environments, page_of
 
@@ -104,6 +105,19 @@ def test_a_refused_motion_is_planned_again(robots: Robots, monkeypatch: pytest.M
     assert outcome.is_solved, outcome.cause
     assert outcome.plans == 2
     assert "refused" in outcome.cause
+
+
+def test_the_bilevel_planner_runs_on_its_environments(robots: Robots) -> None:
+    """Its model and settings are found by the name of the environment."""
+    del robots
+    pytest.importorskip("kinder_bilevel_planning", reason="kinder-baselines is not installed")
+    assert settings_of("Table3D-o1") is None
+    settings = settings_of("ClutteredRetrieval2D-o10")
+    assert settings is not None
+    assert settings["env_model_kwargs"] == {"num_obstructions": 10}
+    outcome = run_bilevel("BaseMotion3D", 0, time_limit=60.0)
+    assert outcome.is_solved, outcome.cause
+    assert outcome.actions > 0
 
 
 def test_the_page_counts_episodes_and_has_causes() -> None:
