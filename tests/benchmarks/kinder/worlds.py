@@ -20,6 +20,9 @@ from tmkit.motion.regions.surfaces import region_surface
 _MASS = 0.05
 """Mass of an object [kg]."""
 
+_ROUNDING = 1e-6
+"""Largest error of observed sizes and positions, which are of single precision [m]."""
+
 _MAX_SINKING = 0.005
 """Largest depth of an object in the support that it is assigned to [m]."""
 
@@ -195,16 +198,19 @@ class World:
         self._supports.append((name, points.min(axis=0), points.max(axis=0)))
 
     def _support_below(self, pose: tk.Pose, shapes: Iterable[tk.AttachedShape]) -> str:
-        """Return the highest support below an object."""
+        """Return the highest support below an object; of several, the smallest below all of it."""
         lower, upper = _world_bounds(pose, shapes)
         below = []
         for name, low, high in self._supports:
             overlaps = np.all(lower[:2] < high[:2]) and np.all(upper[:2] > low[:2])
             if overlaps and high[2] <= lower[2] + _MAX_SINKING:
-                below.append((float(high[2]), name))
+                is_whole = np.all(lower[:2] > low[:2] - _ROUNDING)
+                is_whole &= np.all(upper[:2] < high[:2] + _ROUNDING)
+                area = float(np.prod(high[:2] - low[:2]))
+                below.append((round(float(high[2]), 6), bool(is_whole), -area, name))
         if not below:
             raise ValueError(f"no support below an object at {pose.translation}")
-        return max(below)[1]
+        return max(below)[-1]
 
 
 def _world_bounds(
