@@ -101,7 +101,8 @@ _INTRODUCTION = (
     "environment. Seconds are of the processor; actions are those of solved episodes.",
     "`tests/benchmarks/kinder/README.md` describes the installation, and how observations become",
     "scenes. Written by `build/kinder/bin/python tests/benchmarks/kinder/table.py --planners tmkit",
-    "bilevel --seeds 0:10 --json kinder.json --out docs/results/tables/kinder.md`.",
+    "bilevel --seeds 0:10 --json kinder.json --out docs/results/tables/kinder.md`, here in several",
+    "runs on two busy cores, where a limit of 200 s of the clock left 5 to 40 s of the processor.",
 )
 """First paragraph of the page."""
 
