@@ -143,7 +143,7 @@ def test_a_scene_is_shown_as_a_tree(run: Run) -> None:
     assert lines[0] == "world"
     assert any(line.startswith("  panda_link0: mesh") for line in lines)
     table = next(number for number, line in enumerate(lines) if line.startswith("  table "))
-    assert lines[table].endswith("(surface, table): box")
+    assert lines[table].startswith("  table (surface, table): box")
     assert lines[table + 1].startswith("    a ")
     assert len(lines) == len(tk.load_scene("panda_table", "blocks1"))
 
