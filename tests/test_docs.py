@@ -19,12 +19,14 @@ import io
 import re
 import runpy
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from check_pages import broken_links
+from check_pages import SEARCHES, broken_links, wrong_searches
 from notebooks import TUTORIALS, WIDTH, blocks_of, execute, notebook_of, wrap
+from support.browser import open_browser
 from support.commands import tmkit
 
 from tmkit.graph import SceneGraph, tree_svg
@@ -302,3 +304,32 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
     links = [line.split(": ")[1] for line in broken]
     assert links == ["sub/page.html#gone", "gone.png", "../outside.html", "/gone.html", "sub/"]
     assert followed == 8
+
+
+def test_a_search_that_finds_another_page_first_is_reported(tmp_path: Path) -> None:
+    """Pages with the scorer of the docs: a title precedes names and text; a missing word, none."""
+    pytest.importorskip("sphinx", reason="pages are built by the extra docs")
+    texts = {
+        "index": "Start\n=====\n\ngrasp grasp grasp\n\n.. toctree::\n\n   grasps\n   names\n",
+        "grasps": "Grasp samplers\n==============\n\nThey yield poses of the hand.\n",
+        "names": "Names\n=====\n\n.. py:class:: tmkit.grasp\n\n   A value of a grasp.\n",
+    }
+    source, built = tmp_path / "source", tmp_path / "built"
+    source.mkdir()
+    for name, text in texts.items():
+        (source / f"{name}.rst").write_text(text)
+    scorer = ROOT / "docs" / "static" / "search_scorer.js"
+    arguments = ["-q", "-C", "-D", f"html_search_scorer={scorer}", str(source), str(built)]
+    subprocess.run([sys.executable, "-m", "sphinx", *arguments], check=True)
+    searches = {"grasp": "grasps.html", "poses": "names.html", "gripper": "grasps.html"}
+    with open_browser() as browser:
+        assert wrong_searches(browser, built, searches) == [
+            "search for 'poses': finds grasps.html first, expected names.html",
+            "search for 'gripper': finds no page first, expected grasps.html",
+        ]
+
+
+def test_pages_of_the_searches_exist() -> None:
+    """Each search that is checked in the built pages leads to a page of the docs."""
+    pages = [(ROOT / "docs" / page).with_suffix(".md") for page in SEARCHES.values()]
+    assert [page for page in pages if page not in PAGES] == []
