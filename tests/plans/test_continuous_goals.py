@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -249,10 +250,23 @@ def test_the_arm_ends_at_a_configuration() -> None:
 def test_the_arm_needs_an_action_to_move() -> None:
     """Without another goal the blocks domain has no action that moves the arm."""
     with pytest.raises(
-        TaskError, match=r"the arm at x=0.2 cannot be planned for: the rest of the goal holds"
+        TaskError,
+        match=r"the arm at x=0.2 cannot be planned for: the rest of the goal holds"
+        r".*ready configuration, and plan for \(athome\) in a domain with the action move-home",
     ):
         tk.plan(two(), goal=[ArmAt({"x": 0.2})], robot=GANTRY)
     assert solve(two(), ArmAt({"x": 0.0})).steps == ()
+
+
+def test_a_motion_alone_is_a_plan_for_another_ready_configuration() -> None:
+    """The kitchen moves the arm to its ready configuration without another goal."""
+    scene = two()
+    arm = replace(GANTRY, ready={**GANTRY.ready, "x": 0.2})
+    start = GANTRY.ready_configuration(scene)
+    plan = tk.plan(scene, start, domain="kitchen", goal="(athome)", robot=arm).plan
+    assert plan is not None
+    assert [step.action.name for step in plan.steps] == ["move-home"]
+    assert plan.final_q[scene.joint_names.index("x")] == 0.2
 
 
 # --- files and the checker

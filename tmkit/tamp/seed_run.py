@@ -182,7 +182,9 @@ def _require_actions_for_arm_goals(
         raise TaskError.at(
             "goal",
             f"{unmet_goals[0]} cannot be planned for: the rest of the goal holds already, and the"
-            " arm moves by actions only",
+            " arm moves by actions only; for this motion alone, make these values the arm's ready"
+            " configuration, and plan for (athome) in a domain with the action move-home, such as"
+            " 'kitchen'",
         )
 
 
