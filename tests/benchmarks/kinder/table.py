@@ -20,13 +20,15 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.kinder.bilevel import run_bilevel, settings_of
 from benchmarks.kinder.episodes import Episode, Outcome
 from benchmarks.kinder.families import FAMILIES
-from benchmarks.kinder.robots import Robot
+from benchmarks.kinder.limb import LIMB_ENVIRONMENTS, run_limb
+from benchmarks.kinder.robots import Robot, make_tidybot
 from benchmarks.tables import deliver, markdown_table, table_parser
 
 PLANNERS = ("tmkit", "bilevel")
@@ -38,11 +40,31 @@ _TITLES = ("solved", "actions", "median plan [s]", "longest plan [s]")
 
 def all_environments() -> list[str]:
     """Return the names of all variants."""
+    return [*task_environments(), *LIMB_ENVIRONMENTS]
+
+
+def task_environments() -> list[str]:
+    """Return the names of the variants with a task."""
     return [
         "-".join(filter(None, (name, variant)))
         for name, family in FAMILIES.items()
         for variant in family.variants
     ]
+
+
+def run_tmkit(environment: str, seed: int, robots: Robots, *, time_limit: float) -> Outcome:
+    """Return the result of an episode.
+
+    Args:
+        environment: name as ``Table3D-o2``.
+        seed: seed of the episode.
+        robots: the robots.
+        time_limit: time limit of one plan [s].
+    """
+    robot = robots.of(environment)
+    if environment in LIMB_ENVIRONMENTS:
+        return run_limb(environment, seed, robot)
+    return Episode(environment, seed, robot, time_limit=time_limit).run()
 
 
 def cells_of(episodes: Sequence[Outcome]) -> list[str]:
@@ -130,9 +152,10 @@ class Robots:
         self._folder = folder
         self._robots: dict[object, Robot] = {}
 
-    def of(self, environment: str) -> Robot:
+    def of(self, environment: str) -> Any:
         """Return the robot of an environment."""
-        make = FAMILIES[environment.split("-")[0]].robot
+        family = FAMILIES.get(environment.split("-")[0])
+        make = make_tidybot if family is None else family.robot
         if make not in self._robots:
             folder = self._folder / str(len(self._robots))
             folder.mkdir()
@@ -166,8 +189,8 @@ def main() -> int:
             if (environment, seed, planner) in finished:
                 continue
             if planner == "tmkit":
-                robot, limit = robots.of(environment), arguments.time_limit
-                outcome = Episode(environment, seed, robot, time_limit=limit).run()
+                limit = arguments.time_limit
+                outcome = run_tmkit(environment, seed, robots, time_limit=limit)
             elif settings_of(environment) is None:
                 continue
             else:

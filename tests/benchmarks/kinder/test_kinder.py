@@ -14,7 +14,9 @@ pytest.importorskip("kinder", reason="KinDER is not installed: tests/benchmarks/
 
 from benchmarks.kinder.bilevel import run_bilevel, settings_of
 from benchmarks.kinder.episodes import Episode, Outcome
-from benchmarks.kinder.table import Robots, all_environments, page_of
+from benchmarks.kinder.limb import make_chain
+from benchmarks.kinder.table import Robots, page_of, run_tmkit, task_environments
+from benchmarks.kinder.worlds import Observation
 
 from tmkit.motion import CollisionWorld
 
@@ -35,6 +37,8 @@ def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robots]:
         "BaseMotion3D",
         "ClutteredRetrieval2D-o1",
         "KinematicShelf3D-o1",
+        "LimbRepositioning3D-bed-right-leg",
+        "LimbRepositioning3D-wheelchair-left-arm",
         "Motion2D-p3",
         "Obstruction2D-o1",
         "Obstruction3D-o1",
@@ -46,7 +50,7 @@ def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robots]:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_environment_terminates(robots: Robots, environment: str, seed: int) -> None:
     """The plan's actions reach the goal of the environment."""
-    outcome = Episode(environment, seed, robots.of(environment)).run()
+    outcome = run_tmkit(environment, seed, robots, time_limit=120.0)
     assert outcome.is_solved, outcome.cause
 
 
@@ -68,7 +72,7 @@ def hand_of(episode: Episode) -> tuple[str, np.ndarray]:
     return "tool_frame", np.array(simulation.robot.arm.get_end_effector_pose().position)
 
 
-@pytest.mark.parametrize("environment", all_environments())
+@pytest.mark.parametrize("environment", task_environments())
 def test_scenes_are_those_of_the_environment(robots: Robots, environment: str) -> None:
     """Objects of the scene are where the observation has them, and the hand where pybullet has it.
 
@@ -89,6 +93,32 @@ def test_scenes_are_those_of_the_environment(robots: Robots, environment: str) -
         world = CollisionWorld(task.scene, margin=-0.005)
         assert not world.in_collision_batch(task.q[None])[0]
     episode.env.close()
+
+
+@pytest.mark.parametrize("variant", ["isolated-left-arm", "human-right-leg", "bed-left-leg"])
+def test_limbs_are_those_of_the_environment(robots: Robots, variant: str) -> None:
+    """Arm and limb are where pybullet has them; their path is closed and ends at the goal."""
+    import kinder
+    from kinder.envs.dynamic3d.limbrepositioning3d import create_variant_config
+
+    env = kinder.make(f"kinder/LimbRepositioning3D-{variant}-v0")
+    vector, _ = env.reset(seed=0)
+    observation = Observation(env.observation_space.devectorize(vector))
+    config = create_variant_config(variant)
+    chain = make_chain(observation, robots.of("LimbRepositioning3D"), config)
+    simulation = env.unwrapped._object_centric_env
+    for frame, body in (("tool_frame", simulation.robot.arm), ("limb_ee_link", simulation.limb)):
+        pose = chain.scene.pose(frame, relative_to="world", q=chain.q)
+        assert np.allclose(pose.translation, body.get_end_effector_pose().position, atol=1e-5)
+    path = chain.path()
+    assert np.allclose(path[0], chain.q)
+    error = np.abs(path[-1][chain.columns(chain.limb)] - chain.goal).sum()
+    assert error < config.goal_atol
+    expected = chain.scene.pose("tool_frame", relative_to="limb_ee_link", q=chain.q)
+    for q in path:
+        pose = chain.scene.pose("tool_frame", relative_to="limb_ee_link", q=q)
+        assert pose.is_close(expected, translation_tolerance=1e-5, rotation_tolerance=1e-5)
+    env.close()
 
 
 def test_a_refused_motion_is_planned_again(robots: Robots, monkeypatch: pytest.MonkeyPatch) -> None:
