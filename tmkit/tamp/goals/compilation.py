@@ -32,7 +32,12 @@ from tmkit._support.elementary import cos, sin
 from tmkit.errors import SceneError, TaskError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.basic_motions import ActionMotion
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
+from tmkit.manipulation.actions.candidates import (
+    ActionContext,
+    Candidate,
+    Place,
+    Sequence as CandidateSequence,
+)
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.placements.sampling import placements_at_centre, placements_in_region
 from tmkit.motion.regions.surfaces import SupportSurface, lies_in_region, region_surface
@@ -68,6 +73,9 @@ _TOLERANCE_FRACTION = 0.9
 
 _N_EXACT_POSES = 4
 """Number of poses of the domain from which heights and turns for a pose are taken."""
+
+_N_DRIVES = 4
+"""Largest number of drives of the domain after which each placement at a goal is tried."""
 
 _N_PLACEMENTS = 48
 """Number of placements at which the goal facts of a region are derived."""
@@ -204,7 +212,9 @@ class GoalDomain(PlanningDomain):
         deriver = StateDeriver(self, self.semantics.objects(context.scene))
         previous: DerivedState | None = None  # scenes of consecutive places differ in one frame
         targets = [goal.goal for goal in self.goals]
-        for place in _goal_places(goals[0], candidates, action, context, targets):
+        for candidate in _goal_places(goals[0], candidates, action, context, targets):
+            place = _final_place(candidate)
+            assert isinstance(place, Place)
             if any(place.support != surface.support for surface in regions.values()):
                 continue
             scene = context.scene.reparent(place.object, place.support, pose=place.pose)
@@ -216,7 +226,7 @@ class GoalDomain(PlanningDomain):
             except SceneError:
                 continue
             if fault is None and all(fact in previous.state for fact in required):
-                yield place
+                yield candidate
 
 
 def _static_regions(
@@ -246,14 +256,21 @@ def _is_goal_met(
     return target.fault(scene, q) is None
 
 
+def _final_place(candidate: Candidate) -> Candidate:
+    """Return the last candidate of a sequence, such as a drive and a placement, or itself."""
+    return candidate.candidates[-1] if isinstance(candidate, CandidateSequence) else candidate
+
+
 def _goal_places(
     goal: ObjectGoal,
     candidates: Iterator[Candidate],
     action: GroundAction,
     context: ActionContext,
     targets: Sequence[ObjectAt | ObjectIn],
-) -> Iterator[Place]:
+) -> Iterator[Candidate]:
     """Yield placements of the object at its goal, exact ones first.
+
+    If the domain drives to its placements, each one is also yielded after these drives.
 
     Args:
         goal: goal of the object.
@@ -264,13 +281,38 @@ def _goal_places(
     """
     target = goal.goal
     places: list[Place] = []
+    drives: list[tuple[Candidate, ...]] = []
     for candidate in candidates:
-        if not isinstance(candidate, Place) or candidate.object != target.frame:
+        place = _final_place(candidate)
+        if not isinstance(place, Place) or place.object != target.frame:
             reason = f"{action} is not carried out by placing '{target.frame}'"
             raise TaskError.at("goal", f"{target} cannot be planned for: {reason}")
-        places.append(candidate)
+        places.append(place)
+        if isinstance(candidate, CandidateSequence) and len(drives) < _N_DRIVES:
+            drives.append(candidate.candidates[:-1])
         if isinstance(target, ObjectAt) and len(places) >= _N_EXACT_POSES:
             break
+    for place in _places_at_goal(goal, places, context, targets):
+        yield place
+        for drive in drives:
+            yield CandidateSequence((*drive, place), object=place.object)
+
+
+def _places_at_goal(
+    goal: ObjectGoal,
+    places: Sequence[Place],
+    context: ActionContext,
+    targets: Sequence[ObjectAt | ObjectIn],
+) -> Iterator[Place]:
+    """Yield placements of the object at its goal, exact ones first.
+
+    Args:
+        goal: goal of the object.
+        places: placements of the domain.
+        context: scene and configuration before the action, samplers and arms.
+        targets: goals of all objects.
+    """
+    target = goal.goal
     if isinstance(target, ObjectAt) and not isinstance(target.pose, Pose):
         scene, q = context.scene, context.q
         for placement in placements_at_centre(scene, target.frame, target.relative_to, q=q):
