@@ -17,7 +17,7 @@ OUTPUTS = {
 4 actions: (pick red table) fails while (on blue1 table) (on red table)
 (pick blue1 table) (place blue1 tray) (pick blue2 table) (place blue2 tray) (pick red table) \
 (place red tray)
-ValidationReport(valid, 6 actions, 8085 configurations)
+ValidationReport(valid, 6 actions, 6719 configurations)
 """,
     "incremental_streams": """\
 (pick a table) (place a mat) (pick b table) (place b mat) (pick c table) (place c mat)
