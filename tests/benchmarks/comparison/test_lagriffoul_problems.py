@@ -169,3 +169,10 @@ def test_random_sticks_stand_apart(number: int) -> None:
     assert distances[~np.eye(14, dtype=bool)].min() > 0.09
     assert random_sorting(number, 14).scene == scene
     assert random_sorting(number + 1, 14).scene != scene
+
+
+def test_the_base_stands_closer_for_a_deep_stick() -> None:
+    """The arm reaches stick1 only from where the round chassis nearly touches the table."""
+    plan = tk.solve(random_sorting(5, 6), tk.PlanningOptions(max_iterations=4)).plan
+    assert plan is not None
+    assert tk.validate_plan(plan).is_valid

@@ -18,8 +18,9 @@ from tmkit.pddl import Fact, State
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.robot_files import Robot, resolve_robot
+from tmkit.spatial import Pose
 from tmkit.tamp.domains.semantics import pddl_name
-from tmkit.tamp.domains.tabletop import shape_bounds
+from tmkit.tamp.domains.tabletop import footprint, shape_bounds
 from tmkit.tamp.parts.arms import TwoArms
 from tmkit.tamp.parts.base_reach import BasePose, BaseReach
 from tmkit.tamp.parts.regions import Arguments, Regions
@@ -32,6 +33,9 @@ _SURFACE_DISTANCE = 1.0
 
 _MIN_GAP = 0.03
 """Smallest distance between the chassis and the edge of a surface [m]."""
+
+_MIN_CLOSE_GAP = 0.01
+"""The same for an object that the arm does not reach from there [m]."""
 
 _MIN_OBJECT_DISTANCE = 0.45
 """Smallest distance of the base from an object [m]."""
@@ -56,6 +60,9 @@ _N_CONTACT_POINTS = 6
 
 _N_DIRECTIONS = 12
 """Number of directions in which the base faces an object."""
+
+_N_CLOSE_DIRECTIONS = 48
+"""The same for an object that the arm does not reach from these."""
 
 
 class Driving(Regions):
@@ -203,7 +210,8 @@ class Driving(Regions):
         """Yield the candidates in reach of the base pose, and others after a drive.
 
         A base pose suits a candidate if the arm reaches its contact among the fixed bodies. Poses
-        near the contact come first. Without any such pose, all candidates are yielded.
+        near the contact come first. Without any such pose, poses closer to the region are tried,
+        and at last all candidates are yielded without a drive.
 
         Args:
             context: scene and configuration before the action.
@@ -222,28 +230,58 @@ class Driving(Regions):
             else:
                 far_candidates.append(candidate)
 
+        for is_close in (False, True):
+            if is_reached:
+                return
+            for sequence in self._after_drives(
+                context, reach, region, far_candidates, is_close=is_close
+            ):
+                is_reached = True
+                yield sequence
+        if not is_reached:
+            yield from far_candidates
+
+    def _after_drives(
+        self,
+        context: ActionContext,
+        reach: BaseReach,
+        region: str,
+        candidates: Iterable[Candidate],
+        *,
+        is_close: bool,
+    ) -> Iterator[Candidate]:
+        """Yield candidates after drives to base poses from which the arm reaches them.
+
+        Args:
+            context: scene and configuration before the action.
+            reach: reach of the arm.
+            region: frame of the surface or floor.
+            candidates: picks or places at the region.
+            is_close: whether to try the poses nearest to the region, in more directions.
+        """
+        current_pose = context.q[self.base.joint_indices(context.scene)]
+
         # Each candidate is tried from one pose first, and from the other poses later.
         base_poses: dict[bytes, list[BasePose]] = {}
         for shift in range(_N_BASE_POSES):
-            for number, candidate in enumerate(far_candidates):
+            for number, candidate in enumerate(candidates):
                 point = reach.contact_point(candidate)
                 key = point[:2].tobytes()
                 if key not in base_poses:
                     if len(base_poses) == _N_CONTACT_POINTS:
                         continue
-                    rings = self._poses_around(context, region, point, current_pose)
+                    rings = self._poses_around(
+                        context, region, point, current_pose, is_close=is_close
+                    )
                     poses = (pose for *_, pose in sorted(rings) if reach.is_free(pose))
                     base_poses[key] = [*itertools.islice(poses, _N_BASE_POSES)]
                 if shift >= len(base_poses[key]):
                     continue
                 pose = base_poses[key][(number + shift) % len(base_poses[key])]
                 if reach.reaches(candidate, pose):
-                    is_reached = True
                     motions = self._drive_to(context, pose)
                     object = getattr(candidate, "object", None)
                     yield Sequence((*motions, candidate), object=object)
-        if not is_reached:
-            yield from far_candidates
 
     def _poses_at(
         self, context: ActionContext, surface: str, current_pose: NDArray[np.float64]
@@ -275,6 +313,8 @@ class Driving(Regions):
         surface: str,
         point: NDArray[np.float64],
         current_pose: NDArray[np.float64],
+        *,
+        is_close: bool = False,
     ) -> Iterator[tuple[float, float, tuple[float, float, float]]]:
         """Yield base poses at a surface or on a floor around a point that the front points towards.
 
@@ -283,19 +323,23 @@ class Driving(Regions):
             surface: frame of the surface or floor.
             point: (2,) or longer, x and y in the frame in which the base drives [m].
             current_pose: (3,) x, y and yaw of the base [m, rad].
+            is_close: whether the outline of the chassis counts, not its bounds, in more directions.
 
         Yields:
             Distance from the point, distance from the current pose [m], and the pose.
         """
-        scene, radius = context.scene, self._radius(context.scene)
+        scene = context.scene
+        clearance = self._radius(scene) + _MIN_GAP
+        if is_close:
+            clearance = self._outline_radius(scene) + _MIN_CLOSE_GAP
         is_floor = surface in self._floors(scene)
-        offset = context.rng.uniform(0.0, math.tau / _N_DIRECTIONS)
-        for k in range(_N_DIRECTIONS):
-            angle = offset + math.tau * k / _N_DIRECTIONS
+        n_directions = _N_CLOSE_DIRECTIONS if is_close else _N_DIRECTIONS
+        offset = context.rng.uniform(0.0, math.tau / n_directions)
+        for k in range(n_directions):
+            angle = offset + math.tau * k / n_directions
             direction = np.array([cos(angle), sin(angle)])
             least = _MIN_OBJECT_DISTANCE
             if not is_floor:
-                clearance = radius + _MIN_GAP
                 least = self._clear_distance(scene, surface, point, direction, clearance)
             for ring in range(_FLOOR_RINGS if is_floor else _SURFACE_RINGS):
                 step = ring - context.rng.uniform() if ring else 0.0
@@ -351,9 +395,14 @@ class Driving(Regions):
         return sorted(areas, key=lambda region: areas[region])
 
     def _radius(self, scene: SceneGraph) -> float:
-        """Return the radius of the circle around the chassis [m]."""
+        """Return the radius of the circle around the bounds of the chassis [m]."""
         lower, upper = shape_bounds(scene, self.base.tip)
         return norm(np.maximum(np.abs(lower), np.abs(upper))[:2])
+
+    def _outline_radius(self, scene: SceneGraph) -> float:
+        """Return the radius of the circle around the outline of the chassis [m]."""
+        corners = footprint(scene, self.base.tip, Pose())
+        return max(map(norm, corners))
 
     def _work_distance(self, scene: SceneGraph) -> float:
         """Return the largest distance of base poses at a surface from it [m]."""
