@@ -23,7 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.comparison.lagriffoul_problems import random_sorting, read_lagriffoul_problem
+from benchmarks.comparison.lagriffoul_problems import random_sorting
+from benchmarks.comparison.lagriffoul_stacking import read_problem
 from benchmarks.tables import deliver, markdown_table, table_parser
 
 import tmkit as tk
@@ -89,7 +90,7 @@ def run_problem(name: str, seeds: int, seconds: float) -> Row:
             failures = result.statistics.failures
             commonest = "".join(f"; {a} {c}, {n} times" for a, c, n in failures[:1])
             reason = _short(f"{result.status.value}{commonest}")
-        elif not (report := tk.validate_plan(result.plan)).is_valid:
+        elif not (report := tk.validate_plan(result.plan, domain=problem.domain)).is_valid:
             reason = _short(f"invalid: {report.problems[0]}")
         else:
             actions.append(len(result.plan.steps))
@@ -103,7 +104,7 @@ def _problem(name: str) -> tk.PlanningProblem:
     file = Path(name)
     numbered = re.fullmatch(r"(.*)_(\d+)", file.stem)
     goal = None if numbered is None else file.with_name(f"{numbered[1]}_pb{numbered[2]}.pddl")
-    return read_lagriffoul_problem(file, goal)
+    return read_problem(file, goal)
 
 
 def _short(text: str) -> str:

@@ -67,45 +67,62 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
     """
     file = Path(path)
     top = read_xml(file, root="problem")
-    objects = {_text(node, "name"): node for node in top.required_child("objects").children("obj")}
-    movable = {name for name, node in objects.items() if _text(node, "moveable") == "true"}
-    base = _pose(top.required_child("robots").required_child("robot").required_child("basepose"))
-    source, atoms = _goal_of(file, goal, [*objects], movable)
+    objects = {
+        text_of(node, "name"): node for node in top.required_child("objects").children("obj")
+    }
+    movable = {name for name, node in objects.items() if text_of(node, "moveable") == "true"}
+    base = pose_of(top.required_child("robots").required_child("robot").required_child("basepose"))
+    source, atoms = pddl_goals(file, goal, [*objects], movable)
     scene = empty_scene()
     tables: list[str] = []
     points: dict[str, Pose] = {}
     for name in sorted(objects, key=lambda name: name in movable):
-        node, pose = objects[name], _pose(objects[name].required_child("pose"))
+        node, pose = objects[name], pose_of(objects[name].required_child("pose"))
         bounds = _bounds(node, file)
-        surface = None if name in movable else node.child("sssp")
+        surface = None if name in movable else surface_bounds(node)
         if surface is not None:
-            low, high = (
-                np.array([_number(surface, axis + end) for axis in "xyz"]) for end in ("min", "max")
-            )
-            if np.any(low[:2] == high[:2]):
+            if np.any(surface[0][:2] == surface[1][:2]):
                 points[name] = pose
                 continue
-            top_pose = pose @ Pose([*(low + high)[:2] / 2.0, high[2] - _TOP / 2.0])
-            shapes = [AttachedShape(Box([*(high - low)[:2], _TOP]))]
-            scene = scene.add_frame(
-                name, "world", pose=top_pose, shapes=shapes, classes=["surface"]
-            )
+            scene = add_surface(scene, name, pose, surface, bounds)
             tables.append(name)
-            bounds[1][2] = min(bounds[1][2], high[2] - _TOP)
-            scene = scene.add_frame(f"{name}_below", "world", pose=pose, shapes=[_box(bounds)])
         elif name in movable:
             table = _table_below(scene, pose, tables)
             if table is None:
                 raise node.place.error(f"'{name}' stands on no surface")
             local = scene.pose(table, relative_to="world").inverse() @ pose
             scene = scene.add_frame(
-                name, table, pose=local, shapes=[_box(bounds)], classes=["movable"]
+                name, table, pose=local, shapes=[bounding_box(bounds)], classes=["movable"]
             )
         else:
-            shapes = [*_walls(bounds)] if _surrounds(bounds, pose, base) else [_box(bounds)]
+            shapes = [*_walls(bounds)] if _surrounds(bounds, pose, base) else [bounding_box(bounds)]
             scene = scene.add_frame(name, "world", pose=pose, shapes=shapes)
     goals: list[Goal] = [_goal(source, atom, [*objects], scene, tables, points) for atom in atoms]
     return carrying_problem(scene, base, goals)
+
+
+def add_surface(
+    scene: SceneGraph, name: str, pose: Pose, surface: Bounds, mesh: Bounds
+) -> SceneGraph:
+    """Return a scene with the top of a table, and the bounds of its mesh below.
+
+    Args:
+        scene: the scene.
+        name: name of the table; what is below is ``NAME_below``.
+        pose: pose of the table.
+        surface: bounds of the surface in its frame [m].
+        mesh: bounds of the mesh [m].
+    """
+    low, high = surface
+    top_pose = pose @ Pose([*(low + high)[:2] / 2.0, high[2] - _TOP / 2.0])
+    shapes = [AttachedShape(Box([*(high - low)[:2], _TOP]))]
+    scene = scene.add_frame(name, "world", pose=top_pose, shapes=shapes, classes=["surface"])
+    end = np.array([*mesh[1][:2], min(mesh[1][2], high[2] - _TOP)])
+    if end[2] <= mesh[0][2]:
+        return scene
+    return scene.add_frame(
+        f"{name}_below", "world", pose=pose, shapes=[bounding_box((mesh[0], end))]
+    )
 
 
 def random_sorting(number: int, count: int) -> PlanningProblem:
@@ -151,10 +168,20 @@ def stick_source(
     return FixedProblem(read_lagriffoul_problem(file, goal), options or PlanningOptions())
 
 
-def _goal_of(
+def pddl_goals(
     file: Path, goal: str | Path | None, names: list[str], movable: set[str]
 ) -> tuple[Source, list[Group]]:
-    """Return the goal atoms of the PDDL problem of a scene, with its text."""
+    """Return the goals of the PDDL problem of a scene, with its text.
+
+    Args:
+        file: the XML file.
+        goal: the PDDL problem, or None to search for the one with the objects of the scene.
+        names: names of the objects of the scene.
+        movable: names of those that are movable.
+
+    Raises:
+        FileFormatError: if there is not one such problem.
+    """
     folders = (file.parent, file.parent.parent)
     predicates = (
         [path for folder in folders for path in sorted(folder.glob("*.pddl"))]
@@ -185,16 +212,11 @@ def _goal_of(
             wanted = wanted[0].parts[1:]
         atoms = [part for part in wanted if isinstance(part, Group) and part.head != "arm-empty"]
         objects = {
-            _pddl_word(part.text, names)
+            pddl_word(part.text, names)
             for part in sections[":objects"].parts
             if isinstance(part, Token)
         }
-        used = {
-            _pddl_word(word.text, names)
-            for part in atoms
-            for word in part.parts[1:]
-            if isinstance(word, Token)
-        }
+        used = {pddl_word(word, names) for part in atoms for word in _words(part)}
         if goal is not None or (objects >= movable and None not in used):
             definitions.append((source, atoms))
     if len(definitions) != 1:
@@ -204,10 +226,25 @@ def _goal_of(
     return definitions[0]
 
 
-def _pddl_word(word: str, names: list[str]) -> str | None:
-    """Return the PDDL word of a name: itself, or its abbreviation: 'bs1' for 'stick_blue1'."""
-    if word in names:
-        return word
+def _words(group: Group) -> Iterator[str]:
+    """Yield the arguments of all atoms of a formula."""
+    for part in group.parts[1:]:
+        if isinstance(part, Group):
+            yield from _words(part)
+        elif isinstance(part, Token):
+            yield part.text
+
+
+def pddl_word(word: str, names: list[str]) -> str | None:
+    """Return the name of a PDDL word: itself, its end, or with its initials.
+
+    'red-tray' is for 'red_tray', 'a' for 'block_a', and 'bs1' for 'stick_blue1'.
+    """
+    if (name := word.replace("-", "_")) in names:
+        return name
+    ends = [name for name in names if name.rpartition("_")[2] == word]
+    if len(ends) == 1:
+        return ends[0]
     short = [
         name
         for name in names
@@ -229,7 +266,7 @@ def _goal(
         raise source.error(
             atom.first, f"'{atom.head}' is not read: expected (on-surface OBJECT SURFACE)"
         )
-    item, surface = (_pddl_word(word, names) for word in words[1:])
+    item, surface = (pddl_word(word, names) for word in words[1:])
     if item is None or surface not in (*tables, *points):
         raise source.error(
             atom.first, f"expected an object and a surface of the scene, received {words[1:]}"
@@ -261,39 +298,57 @@ def _walls(bounds: Bounds) -> Iterator[AttachedShape]:
         for end, inwards in zip(bounds, (_WALL, -_WALL), strict=True):
             low, high = (bound.copy() for bound in bounds)
             low[axis], high[axis] = sorted((end[axis], end[axis] + inwards))
-            yield _box((low, high))
+            yield bounding_box((low, high))
 
 
-def _box(bounds: Bounds) -> AttachedShape:
+def bounding_box(bounds: Bounds) -> AttachedShape:
+    """Return the box with these bounds [m]."""
     return AttachedShape(Box(bounds[1] - bounds[0]), pose=Pose((bounds[0] + bounds[1]) / 2.0))
 
 
 def _bounds(node: XmlElement, file: Path) -> Bounds:
-    """Return the bounds of an object's mesh, from a folder beside the file or above it."""
-    mesh = _text(node, "geom")
+    """Return the bounds of an object's mesh."""
+    vertices = mesh_vertices(node, file)
+    return vertices.min(axis=0), vertices.max(axis=0)
+
+
+def surface_bounds(node: XmlElement) -> Bounds | None:
+    """Return the bounds of the poses on an object, equal for a point, or None without any [m]."""
+    surface = node.child("sssp")
+    if surface is None:
+        return None
+    low, high = (
+        np.array([_number(surface, axis + end) for axis in "xyz"]) for end in ("min", "max")
+    )
+    return low, high
+
+
+def mesh_vertices(node: XmlElement, file: Path) -> NDArray[np.float64]:
+    """Return the (n, 3) vertices of an object's mesh [m], in a folder beside the file or above."""
+    mesh = text_of(node, "geom")
     folders = (file.parent, file.parent.parent)
     mesh_file = next(
         (path for folder in folders for path in sorted(folder.glob(f"*/{mesh}"))),
         file.parent / mesh,
     )
-    vertices = read_mesh(mesh_file).vertices
-    return vertices.min(axis=0), vertices.max(axis=0)
+    return np.asarray(read_mesh(mesh_file).vertices)
 
 
-def _text(node: XmlElement, tag: str) -> str:
+def text_of(node: XmlElement, tag: str) -> str:
+    """Return the text of a child of an element."""
     return (node.required_child(tag).element.text or "").strip()
 
 
 def _number(node: XmlElement, tag: str) -> float:
     try:
-        return float(_text(node, tag))
+        return float(text_of(node, tag))
     except ValueError:
         raise node.place.error(
-            f"<{tag}>: expected a number, received '{_text(node, tag)}'"
+            f"<{tag}>: expected a number, received '{text_of(node, tag)}'"
         ) from None
 
 
-def _pose(node: XmlElement) -> Pose:
+def pose_of(node: XmlElement) -> Pose:
     """Return the pose of an element with the upper three rows of a matrix."""
     try:
         rows = np.array([float(word) for word in (node.element.text or "").split()]).reshape(3, 4)
