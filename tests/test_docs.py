@@ -19,7 +19,6 @@ import io
 import re
 import runpy
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from check_pages import SEARCHES, broken_links, wrong_searches
 from notebooks import TUTORIALS, WIDTH, blocks_of, execute, notebook_of, wrap
 from support.browser import open_browser
 from support.commands import tmkit
+from support.processes import run_process
 
 from tmkit.graph import SceneGraph, tree_svg
 
@@ -320,7 +320,7 @@ def test_a_search_that_finds_another_page_first_is_reported(tmp_path: Path) -> N
         (source / f"{name}.rst").write_text(text)
     scorer = ROOT / "docs" / "static" / "search_scorer.js"
     arguments = ["-q", "-C", "-D", f"html_search_scorer={scorer}", str(source), str(built)]
-    subprocess.run([sys.executable, "-m", "sphinx", *arguments], check=True)
+    run_process([sys.executable, "-m", "sphinx", *arguments], check=True)
     searches = {"grasp": "grasps.html", "poses": "names.html", "gripper": "grasps.html"}
     with open_browser() as browser:
         assert wrong_searches(browser, built, searches) == [
