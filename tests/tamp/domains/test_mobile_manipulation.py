@@ -80,6 +80,19 @@ def test_the_base_drives_around_what_is_in_its_way(scene: SceneGraph) -> None:
     assert any("'mobile_base' and 'wall' collide" in problem for problem in problems)
 
 
+def test_bodies_without_gaps_between_them_do_not_keep_the_base_away(scene: SceneGraph) -> None:
+    """A closed door touches its cabinet nearly: fixed bodies in contact exclude no base pose."""
+    board = [tk.AttachedShape(tk.Box([0.02, 0.4, 0.4]))]
+    hinge = tk.Revolute([0.0, 0.0, 1.0], lower=0.0, upper=1.5)
+    with_cabinet = scene.add_frame("cabinet", "world", pose=tk.Pose([3.0, 0.0, 0.2]), shapes=board)
+    with_cabinet = with_cabinet.add_frame(
+        "door", "cabinet", pose=tk.Pose([0.0205, 0.0, 0.0]), joint=hinge, shapes=board
+    )
+    plan = solve(with_cabinet, "(on b south)").plan
+    assert plan is not None
+    assert tk.validate_plan(plan).is_valid
+
+
 FAR = """
 from tmkit.tamp import parts
 

@@ -110,16 +110,29 @@ class BaseReach:
         )
 
     def _static_world(self) -> tuple[SceneGraph, CollisionWorld]:
-        """Return the scene without movable objects, and its collision world."""
+        """Return the scene without movable objects, and its collision world.
+
+        As in a motion, pairs that are near each other before the action may stay so.
+        """
         if self._fixed is None:
             scene = self._context.scene
             for name in movable_frames(scene):
                 if name in scene:
                     scene = scene.remove_frame(name, subtree=True)
             rules = self._context.arm(self._arm.name).primitives.rules
-            world = rules.world(scene, rules.allowed_contacts(scene), margin=PLANNING_MARGIN)
+            q = self._configuration(scene, self._current_pose(), {})
+            world = rules.world(
+                scene,
+                rules.allowed_contacts(scene),
+                margin=PLANNING_MARGIN,
+                near_pairs=rules.near_pairs(scene, q, margin=PLANNING_MARGIN),
+            )
             self._fixed = scene, world
         return self._fixed
+
+    def _current_pose(self) -> NDArray[np.float64]:
+        """Return the pose (3,) of the base before the action."""
+        return self._context.q[self._base.joint_indices(self._context.scene)]
 
     def _configuration(
         self,
