@@ -123,8 +123,8 @@ _INTRODUCTION = (
     "environment. Seconds are of the processor; actions are those of solved episodes.",
     "`tests/benchmarks/kinder/README.md` describes the installation, and how observations become",
     "scenes. Written by `build/kinder/bin/python tests/benchmarks/kinder/table.py --planners tmkit",
-    "bilevel --seeds 0:10 --json kinder.json --out docs/results/tables/kinder.md`, here in several",
-    "runs on two busy cores, where a limit of 200 s of the clock left 5 to 40 s of the processor.",
+    "bilevel --seeds 0:10 --json kinder.json --out docs/results/tables/kinder.md`, here with one",
+    "process for each environment, and seeds 0 to 19 of `kinematic3d` by tmkit.",
 )
 """First paragraph of the page."""
 
