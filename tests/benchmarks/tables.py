@@ -74,9 +74,13 @@ def processor_time(work: Callable[[], object]) -> float:
 
 
 def least_times(works: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """Return the least processor time of each call [s]; they take turns."""
+    """Return the least processor time of each call [s].
+
+    They take turns, and each round begins with another one, since the first finds cold caches.
+    """
     least = [math.inf] * len(works)
-    for _ in range(rounds):
-        for number, work in enumerate(works):
-            least[number] = min(least[number], processor_time(work))
+    for first in range(rounds):
+        for turn in range(len(works)):
+            number = (first + turn) % len(works)
+            least[number] = min(least[number], processor_time(works[number]))
     return least

@@ -67,4 +67,4 @@ def test_times_are_of_the_processor_and_the_least_of_turns(monkeypatch: pytest.M
     assert processor_time(lambda: work("a", [2.0])) == 2.0
     first, second = [3.0, 1.0, 2.0], [4.0, 8.0, 5.0]
     assert least_times([lambda: work("b", first), lambda: work("c", second)], 3) == [1.0, 4.0]
-    assert calls == ["a", "b", "c", "b", "c", "b", "c"]
+    assert calls == ["a", "b", "c", "c", "b", "b", "c"]
