@@ -13,7 +13,10 @@ from support.tamp_problems import PROBLEMS
 import tmkit as tk
 from tmkit.errors import RobotError, SceneError
 from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import Sequence
+from tmkit.pddl import GroundAction
 from tmkit.plans import SegmentKind
+from tmkit.tamp import load_planning_domain
 
 ROBOTS = ("panda", "panda_base")
 FETCH = "(and (on a south) (on b south) (on c south))"
@@ -78,6 +81,21 @@ def test_the_base_drives_around_what_is_in_its_way(scene: SceneGraph) -> None:
     assert around.path_length > plan.path_length
     problems = tk.validate_plan(replace(plan, scene=walled)).problems
     assert any("'mobile_base' and 'wall' collide" in problem for problem in problems)
+
+
+def test_candidates_out_of_reach_follow_those_in_reach(scene: SceneGraph) -> None:
+    """Where the arm reaches an object by some grasps only, the others come after drives."""
+    domain = load_planning_domain("mobile_manipulation", robot=ROBOTS)
+    plan = solve(scene, "(at east)").plan
+    assert plan is not None
+    q = plan.steps[-1].q.copy()
+    q[scene.joint_names.index("base_x")] -= 0.2
+    pick = GroundAction("pick", ("b", "east"))
+    candidates = domain.candidates(pick, domain.context(plan.scene, q))
+    is_after_drive = [isinstance(candidate, Sequence) for candidate in candidates]
+    assert not is_after_drive[0]
+    assert is_after_drive[-1]
+    assert is_after_drive == sorted(is_after_drive)
 
 
 def test_bodies_without_gaps_between_them_do_not_keep_the_base_away(scene: SceneGraph) -> None:

@@ -210,8 +210,8 @@ class Driving(Regions):
         """Yield the candidates in reach of the base pose, and others after a drive.
 
         A base pose suits a candidate if the arm reaches its contact among the fixed bodies. Poses
-        near the contact come first. Without any such pose, poses closer to the region are tried,
-        and at last all candidates are yielded without a drive.
+        near the contact come first. If no candidate has such a pose, poses closer to the region are
+        tried, and at last all candidates are yielded without a drive.
 
         Args:
             context: scene and configuration before the action.
@@ -231,15 +231,14 @@ class Driving(Regions):
                 far_candidates.append(candidate)
 
         for is_close in (False, True):
-            if is_reached:
-                return
             for sequence in self._after_drives(
                 context, reach, region, far_candidates, is_close=is_close
             ):
                 is_reached = True
                 yield sequence
-        if not is_reached:
-            yield from far_candidates
+            if is_reached:
+                return
+        yield from far_candidates
 
     def _after_drives(
         self,
