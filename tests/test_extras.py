@@ -52,7 +52,8 @@ _PLAN = (
     " robot='panda').plan\n"
 )
 _BATCH = """
-from tmkit.batch import Batch, BatchEntry, FixedProblem, run_batch
+from tmkit.batch import run_batch
+from tmkit.batch.problems import Batch, BatchEntry, FixedProblem
 problem = tk.PlanningProblem(tk.load_scene("panda_table", "blocks1"), goal="(holding a)")
 run_batch(Batch((BatchEntry("a", FixedProblem(problem)),)), "b")
 """

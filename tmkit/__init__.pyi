@@ -34,11 +34,7 @@ from tmkit.graph import (
 from tmkit.manipulation import Samplers as Samplers
 from tmkit.plans import Plan as Plan, load_plan as load_plan, save_plan as save_plan
 from tmkit.robots import Manipulator as Manipulator, load_manipulator as load_manipulator
-from tmkit.simulation import (
-    Recording as Recording,
-    SimulationOptions as SimulationOptions,
-    simulate as simulate,
-)
+from tmkit.simulation import SimulationOptions as SimulationOptions, simulate as simulate
 from tmkit.spatial import GaussianPose as GaussianPose, Pose as Pose
 from tmkit.tamp import (
     PlanningOptions as PlanningOptions,
@@ -53,3 +49,4 @@ from tmkit.tamp import (
     validate_plan as validate_plan,
 )
 from tmkit.visualization import save_html as save_html, show as show
+from tmkit.simulation.options import Recording as Recording

@@ -26,16 +26,9 @@ from PIL import Image
 import tmkit as tk
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import swept_volume
-from tmkit.simulation import (
-    Camera,
-    draw_failure,
-    draw_swept_volume,
-    fit_camera,
-    record_plan,
-    render,
-    write_picture,
-)
+from tmkit.simulation import Camera, draw_failure, fit_camera, record_plan, render, write_picture
 from tmkit.simulation.pictures.playback import fit_camera_to_plan
+from tmkit.simulation.pictures.swept_volume import draw_swept_volume
 from tmkit.simulation.rendering.studio import StillScene
 from tmkit.visualization import Viewer
 

@@ -43,22 +43,15 @@ from tmkit.robots import check_robot, infer_arm
 from tmkit.simulation import SimulationReport
 from tmkit.spatial import GaussianPose, PositionMeasurement, condition, fuse
 from tmkit.spatial.consistency import gate, nees
-from tmkit.tamp import (
-    Diagnosis,
-    PlanningOptions,
-    PlanResult,
-    PlanStatus,
-    RefinementResult,
-    ValidationReport,
-)
+from tmkit.tamp import Diagnosis, PlanningOptions, PlanResult, PlanStatus, ValidationReport
 from tmkit.tamp.portfolio import PortfolioResult
+from tmkit.tamp.refining import RefinementResult
 from tmkit.tamp.result import PlanStatistics
 from tmkit.tamp.resumption import Resumption, ResumptionStatus
 from tmkit.tamp.trial_pick import TrialPick, TrialPickStatus
 from tmkit.task_planning import TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.fast_downward import TaskExecution
-from tmkit.world import ClosedLoopResult
-from tmkit.world.closed_loop import ClosedLoopEvent, ClosedLoopStatus
+from tmkit.world.closed_loop import ClosedLoopEvent, ClosedLoopResult, ClosedLoopStatus
 
 EVIL = "<script>alert('x')</script>&\"\n\x1b[31m"
 UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)

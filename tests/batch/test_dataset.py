@@ -13,17 +13,10 @@ import pytest
 from PIL import Image
 
 import tmkit as tk
-from tmkit.batch import (
-    Batch,
-    BatchEntry,
-    Dataset,
-    FixedProblem,
-    open_results,
-    run_batch,
-    write_dataset,
-)
-from tmkit.batch.dataset import DatasetOptions
+from tmkit.batch import Dataset, open_results, run_batch
+from tmkit.batch.dataset import DatasetOptions, write_dataset
 from tmkit.batch.generators import GeneratorSource
+from tmkit.batch.problems import Batch, BatchEntry, FixedProblem
 from tmkit.errors import (
     ConfigurationError,
     FileFormatError,

@@ -18,8 +18,9 @@ from support.misbehaving import Misbehaving, tower_problem
 from support.processes import Process
 
 import tmkit as tk
-from tmkit.batch import Batch, BatchEntry, BatchOptions, FixedProblem, open_results, run_batch
+from tmkit.batch import open_results, run_batch
 from tmkit.batch.attempts import KILLED, AttemptServer, plan_row
+from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem
 from tmkit.batch.results import TIMING_COLUMNS
 from tmkit.batch.running import BatchProgress
 from tmkit.errors import ConfigurationError, MissingFileError, OutputError, WorkerError
@@ -151,7 +152,8 @@ def test_an_attempt_of_a_killed_process_is_repeated(tmp_path: Path) -> None:
 _ENDLESS = """
 import signal, sys
 from support.misbehaving import Misbehaving
-from tmkit.batch import Batch, BatchEntry, run_batch
+from tmkit.batch import run_batch
+from tmkit.batch.problems import Batch, BatchEntry
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 run_batch(Batch((BatchEntry("endless", Misbehaving(), [2, 0]),)), sys.argv[1], workers=1)
 """

@@ -39,7 +39,8 @@ from benchmarks.tables import LiveTable, table_parser
 from distributed import Client, LocalCluster
 
 import tmkit as tk
-from tmkit.batch import Batch, BatchEntry, BatchOptions, FixedProblem, run_batch
+from tmkit.batch import run_batch
+from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem
 from tmkit.batch.running import BatchProgress
 from tmkit.errors import OutputError
 

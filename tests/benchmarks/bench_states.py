@@ -11,7 +11,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import tmkit as tk
-from tmkit.tamp import StateDeriver, load_planning_domain
+from tmkit.tamp import load_planning_domain
+from tmkit.tamp.domains.state_derivation import StateDeriver
 
 ROBOT = tk.load_manipulator("panda")
 SCENE = tk.load_scene("panda_table", "blocks3")

@@ -38,8 +38,8 @@ from tmkit.plans import PlanStep
 from tmkit.plans.execution import TimedMotion
 from tmkit.simulation import Camera, Detection, SimulatedCamera, SimulatedExecutor, Simulation
 from tmkit.spatial import Pose
-from tmkit.world import ClosedLoopResult, execute_closed_loop
-from tmkit.world.closed_loop import ClosedLoopStatus
+from tmkit.world import execute_closed_loop
+from tmkit.world.closed_loop import ClosedLoopResult, ClosedLoopStatus
 
 KINDS = ("moved", "knocked over", "taken away", "added", "slipped")
 NOISE = np.diag([1e-6] * 3 + [1e-4] * 3)  # 1 mm and 0.01 rad

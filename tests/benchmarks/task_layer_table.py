@@ -26,7 +26,8 @@ from support.processor_time import processor_seconds
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box
 from tmkit.pddl import Fact, GroundAction
-from tmkit.tamp import StateDeriver, load_planning_domain
+from tmkit.tamp import load_planning_domain
+from tmkit.tamp.domains.state_derivation import StateDeriver
 from tmkit.task_planning import FastDownward, fast_downward
 
 

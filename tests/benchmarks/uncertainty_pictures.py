@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import exp_each
-from tmkit.spatial import GaussianPose, Pose, compose, sample_chain
+from tmkit.spatial import GaussianPose, Pose, compose
+from tmkit.spatial.joint_gaussian import sample_chain
 
 Array = NDArray[np.float64]
 

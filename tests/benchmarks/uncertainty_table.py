@@ -44,9 +44,9 @@ from tmkit.spatial import (
     condition,
     fit_gaussian,
     fuse,
-    sample_chain,
 )
 from tmkit.spatial.converters import to_gtsam, to_pytransform3d
+from tmkit.spatial.joint_gaussian import sample_chain
 
 Array = NDArray[np.float64]
 Rows = Callable[[], list[Row]]

@@ -15,7 +15,8 @@ from support.served_worlds import command, free_address, serving
 
 from tmkit.cli import main
 from tmkit.formats import convert_scene, load_scene
-from tmkit.graph import Revolute, SceneGraph, joint_history
+from tmkit.graph import Revolute, SceneGraph
+from tmkit.graph.moments import joint_history
 from tmkit.spatial import Pose
 from tmkit.world import BagRecorder, Buffer, Header, JointState, Time, connect, play_bag
 from tmkit.world.messages import transform_message

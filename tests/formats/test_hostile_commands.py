@@ -30,7 +30,7 @@ from tmkit._support.data import data_roots
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError, TmkitError
 from tmkit.formats import ReadingOptions, load_scene
-from tmkit.robots import find_manipulator
+from tmkit.robots.robot_files import find_manipulator
 from tmkit.tamp import load_planning_domain
 
 MEGABYTES = 1500

@@ -10,7 +10,8 @@ from formats.conftest import Loader
 
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import FileFormatError, MeshError
-from tmkit.formats import ReadingOptions, load_scene, scene_dump, scene_from_dict, scene_to_dict
+from tmkit.formats import ReadingOptions, load_scene, scene_from_dict, scene_to_dict
+from tmkit.formats.json.scene import scene_dump
 
 DEEP = 100_000
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"

@@ -19,9 +19,9 @@ from support.moveit_packages import (
     write_moveit_2,
 )
 
-from tmkit._support.source_location import SourceLocation, ignore_note
+from tmkit._support.source_location import ImportNote, SourceLocation, ignore_note
 from tmkit.errors import FileFormatError
-from tmkit.formats import ImportNote, ReadingOptions, load_scene
+from tmkit.formats import ReadingOptions, load_scene
 from tmkit.formats.moveit.configuration import JointLimits, _with_limits, read_moveit_configuration
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.parts import JointSpec

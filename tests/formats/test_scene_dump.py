@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from tmkit.formats import scene_dump
+from tmkit.formats.json.scene import scene_dump
 from tmkit.graph import AttachedShape, Continuous, Cylinder, Free, Revolute, SceneGraph
 from tmkit.spatial import Pose
 

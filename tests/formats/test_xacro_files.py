@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tmkit._support.source_location import ImportNote
 from tmkit.cli import ExitCode, main
 from tmkit.errors import FileFormatError
-from tmkit.formats import ImportNote, ReadingOptions, load_scene
+from tmkit.formats import ReadingOptions, load_scene
 from tmkit.tamp import load_planning_problem
 
 pytest.importorskip("xacro")

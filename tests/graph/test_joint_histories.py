@@ -21,12 +21,11 @@ from tmkit.graph import (
     configuration,
     diff,
     gaussian_pose,
-    joint_history,
     joint_velocities,
     relate,
     twist,
 )
-from tmkit.graph.moments import add_joint_values
+from tmkit.graph.moments import add_joint_values, joint_history
 from tmkit.relations import PoseCoord
 from tmkit.spatial import Pose
 

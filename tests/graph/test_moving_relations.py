@@ -11,7 +11,8 @@ from support.effort import scaled_examples
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
-from tmkit.graph import Revolute, SceneGraph, add_pose, add_twist, integrate, relate, update_twist
+from tmkit.graph import Revolute, SceneGraph, add_pose, add_twist, integrate, relate
+from tmkit.graph.semantic_edges.edges import update_twist
 from tmkit.graph.semantic_edges.integration import finite_difference
 from tmkit.relations import (
     AngularVelocityCoord,

@@ -35,11 +35,10 @@ from tmkit.graph.patterns import (
     Part,
     Pattern,
     Perpendicular,
-    Relation,
     RestsOn,
     Touching,
 )
-from tmkit.graph.patterns.pattern import find_structure
+from tmkit.graph.patterns.pattern import Relation, find_structure
 from tmkit.graph.patterns.placed import PlacedScene
 from tmkit.spatial import Pose
 

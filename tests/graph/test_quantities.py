@@ -35,8 +35,9 @@ from tmkit.graph import (
     twist,
     wrench,
 )
-from tmkit.motion import PathConstraint, clamp_to_limits
+from tmkit.motion import PathConstraint
 from tmkit.motion.regions.polygons import ConvexPolygon
+from tmkit.motion.start_tolerances import clamp_to_limits
 from tmkit.motion.timing import time_path
 from tmkit.motion.velocity_ik import TwistJacobian
 from tmkit.relations import SemanticTwist, TwistCoord

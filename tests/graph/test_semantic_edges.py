@@ -30,9 +30,8 @@ from tmkit.graph import (
     relate,
     transport,
     update_pose,
-    update_twist,
 )
-from tmkit.graph.semantic_edges.edges import Node
+from tmkit.graph.semantic_edges.edges import Node, update_twist
 from tmkit.graph.traversal import twist_path
 from tmkit.relations import (
     AngularVelocityCoord,

@@ -25,7 +25,8 @@ from tmkit.graph import (
     diff,
     gaussian_pose,
 )
-from tmkit.spatial import GaussianPose, Pose, fit_gaussian, sample, sampling_floor
+from tmkit.spatial import GaussianPose, Pose, fit_gaussian, sample
+from tmkit.spatial.joint_gaussian import sampling_floor
 
 SMALL = np.diag([1e-4, 4e-4, 1e-4, 1e-4, 1e-4, 9e-4])
 LARGE = 4.0 * SMALL[::-1, ::-1]

@@ -28,12 +28,13 @@ from tmkit.graph import (
     integrate,
     joint_gaussian,
     relate,
-    twist_covariance,
-    update_twist,
 )
+from tmkit.graph.semantic_edges.edges import update_twist
 from tmkit.graph.semantic_edges.integration import finite_difference
+from tmkit.graph.traversal import twist_covariance
 from tmkit.relations import PoseCoord, SemanticError, SemanticTwist, TwistCoord
-from tmkit.spatial import GaussianPose, GaussianTwist, sampling_floor
+from tmkit.spatial import GaussianPose, GaussianTwist
+from tmkit.spatial.joint_gaussian import sampling_floor
 
 SEEDS = st.integers(0, 2**32 - 1)
 COORDS = (

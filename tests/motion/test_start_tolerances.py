@@ -11,14 +11,8 @@ from support.effort import scaled_examples
 
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import Mimic, Prismatic, Revolute, SceneGraph
-from tmkit.motion import (
-    CollisionWorld,
-    PathStatus,
-    clamp_to_limits,
-    inverse_kinematics,
-    search_path,
-    straight_line,
-)
+from tmkit.motion import CollisionWorld, PathStatus, inverse_kinematics, search_path, straight_line
+from tmkit.motion.start_tolerances import clamp_to_limits
 from tmkit.spatial import Pose
 
 

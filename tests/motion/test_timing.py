@@ -16,8 +16,8 @@ from support.effort import scaled_examples
 from support.motion_limits import limit_shares
 
 from tmkit.errors import ConfigurationError
-from tmkit.motion import TimedPath, time_path
-from tmkit.motion.timing import blend_path, restore_path
+from tmkit.motion import time_path
+from tmkit.motion.timing import TimedPath, blend_path, restore_path
 
 Array = NDArray[np.float64]
 

@@ -14,12 +14,11 @@ from tmkit.pddl import (
     domain_to_pddl,
     load_domain,
     make_action,
-    make_axiom,
     make_domain,
     make_predicate,
     parse_domain,
 )
-from tmkit.pddl.building import make_parameters
+from tmkit.pddl.building import make_axiom, make_parameters
 from tmkit.pddl.formulas import Add, Atom, Or, Parameter, When
 from tmkit.task_planning import FastDownward
 

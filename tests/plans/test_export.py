@@ -18,8 +18,8 @@ from support.gantry import GANTRY, stacking_plan
 
 from tmkit.cli import main
 from tmkit.errors import ConfigurationError, OutputError, UnknownNameError
-from tmkit.plans import Executor, RecordingExecutor, execute, export_plan, motion_table, save_plan
-from tmkit.plans.timed_commands import TimedCommand
+from tmkit.plans import Executor, execute, export_plan, motion_table, save_plan
+from tmkit.plans.timed_commands import RecordingExecutor, TimedCommand
 
 pd = pytest.importorskip("pandas")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -19,8 +19,9 @@ from support.gantry import GANTRY, stacking_plan
 import tmkit as tk
 from tmkit.cli import main
 from tmkit.errors import ConfigurationError, UnknownNameError
-from tmkit.plans import Plan, RecordingExecutor, execute, export_plan, plan_motions
+from tmkit.plans import Plan, execute, export_plan, plan_motions
 from tmkit.plans.ros2_messages import CommandTopics
+from tmkit.plans.timed_commands import RecordingExecutor
 
 pytest.importorskip("rosbags.highlevel")
 

@@ -21,9 +21,8 @@ from tmkit.graph import (
     add_twist,
     relate,
     update_pose,
-    update_twist,
 )
-from tmkit.graph.semantic_edges.edges import Node
+from tmkit.graph.semantic_edges.edges import Node, update_twist
 from tmkit.relations import (
     OrientationCoord,
     PoseCoord,

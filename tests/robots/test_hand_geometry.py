@@ -15,8 +15,9 @@ from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, RobotSeman
 from tmkit.graph import AttachedShape, Box, Mesh, Mimic, Prismatic, Revolute, SceneGraph, Shape
 from tmkit.manipulation import grasps_of
 from tmkit.motion import CollisionRules
-from tmkit.robots import infer_arm, load_manipulator, manipulator_from_srdf, write_manipulator
+from tmkit.robots import infer_arm, load_manipulator, manipulator_from_srdf
 from tmkit.robots.hands import fingers_of, pair_distance
+from tmkit.robots.robot_files import write_manipulator
 from tmkit.simulation import simulate
 from tmkit.spatial import Pose
 from tmkit.tamp import validate_plan

@@ -14,7 +14,8 @@ from support.gantry import GANTRY, SUCKER, gantry_scene
 
 from tmkit.errors import MissingFileError, RobotError
 from tmkit.graph import Prismatic, SceneGraph
-from tmkit.robots import Manipulator, find_manipulator, load_manipulator
+from tmkit.robots import Manipulator, load_manipulator
+from tmkit.robots.robot_files import find_manipulator
 
 TOML = """\
 name = "gantry"

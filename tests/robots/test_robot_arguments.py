@@ -29,10 +29,12 @@ from tmkit.manipulation import (
 )
 from tmkit.motion import CollisionRules, TorqueLimits, reachable_region
 from tmkit.pddl import Fact
-from tmkit.robots import check_robot, find_manipulator, mount_on_base
+from tmkit.robots import check_robot, mount_on_base
+from tmkit.robots.robot_files import find_manipulator
 from tmkit.simulation import Simulation
 from tmkit.tamp import load_planning_domain, load_tmp_plan
-from tmkit.tamp.domains import no_grasp, pick_candidates, prove_too_high, prove_ungraspable
+from tmkit.tamp.domains import no_grasp, pick_candidates
+from tmkit.tamp.domains.infeasibility import prove_too_high, prove_ungraspable
 from tmkit.tamp.parts import Driving, Regions, TwoArms
 
 DESCRIPTION_ONLY = {

@@ -14,7 +14,8 @@ from tmkit.errors import ConfigurationError
 from tmkit.formats import load_scene
 from tmkit.formats.srdf import read_srdf
 from tmkit.graph import AttachedShape, Box, Mesh, Revolute, SceneGraph
-from tmkit.robots import check_robot, find_manipulator, infer_arm, load_manipulator
+from tmkit.robots import check_robot, infer_arm, load_manipulator
+from tmkit.robots.robot_files import find_manipulator
 from tmkit.spatial import Pose
 
 

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from tmkit._support.data import data_path
-from tmkit.robots import Manipulator, load_manipulator, write_manipulator
+from tmkit.robots import Manipulator, load_manipulator
+from tmkit.robots.robot_files import write_manipulator
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from tmkit.formats import load_scene
 from tmkit.formats.srdf import read_srdf
 from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, RobotSemantics, SrdfGroup
 from tmkit.graph import AttachedShape, Box, Prismatic, Revolute, SceneGraph
-from tmkit.robots import Manipulator, find_manipulator, load_manipulator, manipulator_from_srdf
+from tmkit.robots import Manipulator, load_manipulator, manipulator_from_srdf
+from tmkit.robots.robot_files import find_manipulator
 from tmkit.robots.srdf_arms import HandChoice, arm_groups
 from tmkit.spatial import Pose
 

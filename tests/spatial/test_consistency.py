@@ -18,12 +18,11 @@ from tmkit.spatial import (
     gate,
     nees,
     nees_of_errors,
-    pose_distance,
     position_covariance,
     position_ellipsoid,
     sample,
 )
-from tmkit.spatial.consistency import mahalanobis_distance, orientation_ellipsoid
+from tmkit.spatial.consistency import mahalanobis_distance, orientation_ellipsoid, pose_distance
 
 Array = NDArray[np.float64]
 

@@ -32,10 +32,8 @@ from tmkit.spatial import (
     nees,
     position_covariance,
     sample,
-    sample_chain,
-    sampling_floor,
 )
-from tmkit.spatial.joint_gaussian import sample_jointly
+from tmkit.spatial.joint_gaussian import sample_chain, sample_jointly, sampling_floor
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import tmkit as tk
-from tmkit.batch import FixedProblem
+from tmkit.batch.problems import FixedProblem
 
 
 def tower_problem(goal: str = "(on a b)") -> FixedProblem:

@@ -27,8 +27,8 @@ from support.replay_representations import (
 )
 from support.replay_uncertainty import replay_uncertainty
 from tmkit.errors import TmkitError, UnknownNameError
-from tmkit.graph import SceneGraph, add_edge, add_pose, add_twist, relate, update_pose, update_twist
-from tmkit.graph.semantic_edges.edges import Node
+from tmkit.graph import SceneGraph, add_edge, add_pose, add_twist, relate, update_pose
+from tmkit.graph.semantic_edges.edges import Node, update_twist
 from tmkit.relations import (
     PoseCoord,
     SemanticError,

@@ -35,9 +35,8 @@ from tmkit.graph import (
     joint_gaussian,
     joints_between,
     tree_text,
-    twist_covariance,
 )
-from tmkit.graph.traversal import twist_path
+from tmkit.graph.traversal import twist_covariance, twist_path
 from tmkit.spatial import GaussianPose, Pose
 
 _LONG = " whose name is too long for a small string"

@@ -26,16 +26,9 @@ from support.blocks import blocks_scene
 from support.gantry import GANTRY
 from support.panda_srdf import PANDA_SRDF
 from tmkit._support.data import data_path
-from tmkit.batch import (
-    Batch,
-    BatchEntry,
-    Dataset,
-    FixedProblem,
-    load_batch,
-    open_results,
-    run_batch,
-    write_dataset,
-)
+from tmkit.batch import Dataset, load_batch, open_results, run_batch
+from tmkit.batch.dataset import write_dataset
+from tmkit.batch.problems import Batch, BatchEntry, FixedProblem
 from tmkit.formats import load_scene, scene_from_dict, write_json_scene
 from tmkit.formats.conversion import convert_scene
 from tmkit.formats.json.frames import attributes_to_dict, stamps_to_dict

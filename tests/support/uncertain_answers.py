@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tmkit.spatial import GaussianPose, sampling_floor
+from tmkit.spatial import GaussianPose
+from tmkit.spatial.joint_gaussian import sampling_floor
 
 __all__ = ["Shelf", "add_distances", "is_description", "is_outcome", "is_sampled"]
 

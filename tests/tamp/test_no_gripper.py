@@ -33,7 +33,8 @@ from tmkit.motion.collision_rules import CollisionRules
 from tmkit.pddl import GroundAction, State, make_action, make_domain, make_predicate
 from tmkit.plans import MotionFailure, Plan
 from tmkit.plans.values import Configuration, SegmentKind
-from tmkit.robots import infer_arm, write_manipulator
+from tmkit.robots import infer_arm
+from tmkit.robots.robot_files import write_manipulator
 from tmkit.tamp import DomainSemantics, PythonDomain
 from tmkit.tamp.domains import no_grasp
 from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick

@@ -16,8 +16,8 @@ import tmkit as tk
 from tmkit.errors import CollisionError, ConfigurationError
 from tmkit.plans import ExecutionReport, ExecutionStatus, Plan, SegmentKind
 from tmkit.plans.motion_timing import plan_motions
-from tmkit.tamp import Resumption, resume_plan
-from tmkit.tamp.resumption import ResumptionStatus
+from tmkit.tamp import resume_plan
+from tmkit.tamp.resumption import Resumption, ResumptionStatus
 
 PROBLEMS = {
     "tower": (("panda_table", "blocks3"), "blocks", "(and (on a b) (on b c))", "panda"),

@@ -9,14 +9,8 @@ import pytest
 from support.task_problems import load, shortest_steps
 
 from tmkit.pddl import Fact, GroundAction, Problem, State, parse_goal, validate_task_plan
-from tmkit.task_planning import (
-    FastDownward,
-    TaskPlanner,
-    TaskPlanResult,
-    TaskPlanStatus,
-    UnsolvabilityTask,
-)
-from tmkit.task_planning.protocol import PreparedTask
+from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning.protocol import PreparedTask, UnsolvabilityTask
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from support.effort import scaled_examples
 
 from tmkit.errors import TaskError
 from tmkit.pddl import GroundAction, Problem, State, domain_to_pddl, parse_domain, parse_problem
-from tmkit.task_planning import TaskPlanStatus, execute_with_replanning, possible_states
+from tmkit.task_planning import TaskPlanStatus, execute_with_replanning
+from tmkit.task_planning.fast_downward import possible_states
 
 DISHES = """(define (domain dishes) (:requirements :strips :typing :non-deterministic)
   (:types dish)

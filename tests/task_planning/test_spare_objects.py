@@ -12,8 +12,9 @@ from support.task_problems import NAMES, ground_actions, load
 from tmkit.errors import TaskError
 from tmkit.pddl import Fact, Problem, State, parse_domain, parse_problem, validate_task_plan
 from tmkit.pddl.substitution import atoms_of
-from tmkit.task_planning import ExtensibleTask, FastDownward, TaskPlanStatus
+from tmkit.task_planning import FastDownward, TaskPlanStatus
 from tmkit.task_planning.encoding import copy_of
+from tmkit.task_planning.protocol import ExtensibleTask
 
 PLANNER = FastDownward()
 

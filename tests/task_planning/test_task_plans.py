@@ -12,7 +12,8 @@ from support.task_problems import blocks_world, load
 
 from tmkit.errors import TaskError
 from tmkit.pddl import GroundAction, Problem, parse_goal, validate_task_plan
-from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlans, TaskPlanStatus, Z3Planner
+from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanStatus, Z3Planner
+from tmkit.task_planning.protocol import TaskPlans
 
 PLACES = load("places").domain
 

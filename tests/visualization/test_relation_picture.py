@@ -33,10 +33,16 @@ from tmkit.relations import (
     WrenchCoord,
 )
 from tmkit.relations.semantics import Coord
-from tmkit.visualization import draw_relations, draw_semantics, draw_semantics_graph
+from tmkit.visualization import draw_semantics_graph
 from tmkit.visualization.drawing import Area, Cross, Dot, Drawing, Label, Line, save_drawings
 from tmkit.visualization.graph_picture import semantics_graph_drawing, try_edge
-from tmkit.visualization.relation_picture import Viewpoint, relation_drawing, semantics_drawing
+from tmkit.visualization.relation_picture import (
+    Viewpoint,
+    draw_relations,
+    draw_semantics,
+    relation_drawing,
+    semantics_drawing,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 NINE = {

@@ -19,7 +19,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from support.effort import scaled_examples
 
 from tmkit.errors import FileFormatError, MissingFileError, OutputError, UnknownNameError
-from tmkit.graph import Revolute, SceneGraph, configuration, joint_history
+from tmkit.graph import Revolute, SceneGraph, configuration
+from tmkit.graph.moments import joint_history
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.converters import from_ros_pose, from_tf2
 from tmkit.world import BagRecorder, Buffer, Header, JointState, Time, play_bag

@@ -25,8 +25,8 @@ from tmkit.simulation import (
 from tmkit.simulation.rendering.studio import StillScene
 from tmkit.simulation.sensing import visible_fractions
 from tmkit.spatial import Pose
-from tmkit.world import ClosedLoopResult, execute_closed_loop
-from tmkit.world.closed_loop import ClosedLoopStatus, LoopOptions
+from tmkit.world import execute_closed_loop
+from tmkit.world.closed_loop import ClosedLoopResult, ClosedLoopStatus, LoopOptions
 from tmkit.world.detections import (
     associate_detections,
     fuse_detections,

@@ -14,8 +14,8 @@ from tmkit.plans.execution import TimedMotion
 from tmkit.plans.execution_report import ExecutionReport, ExecutionStatus
 from tmkit.robots import Manipulator
 from tmkit.simulation import Detection
-from tmkit.world import ClosedLoopResult, execute_closed_loop
-from tmkit.world.closed_loop import ClosedLoopStatus, LoopOptions
+from tmkit.world import execute_closed_loop
+from tmkit.world.closed_loop import ClosedLoopResult, ClosedLoopStatus, LoopOptions
 
 
 class Faulty:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tmkit.errors import UnknownNameError
-from tmkit.graph import Continuous, Mimic, Prismatic, Revolute, SceneGraph, joint_history
+from tmkit.graph import Continuous, Mimic, Prismatic, Revolute, SceneGraph
+from tmkit.graph.moments import joint_history
 from tmkit.world import Buffer, Header, JointState, Time
 
 JOINTS = ("shoulder", "rail", "wheel")

@@ -19,7 +19,8 @@ from support.lerobot_arm import Behaviour, Config, SimulatedClock, StandInArm, m
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, ExecutionError, FileFormatError
-from tmkit.plans import ExecutionStatus, Plan, RecordingExecutor, execute
+from tmkit.plans import ExecutionStatus, Plan, execute
+from tmkit.plans.timed_commands import RecordingExecutor
 from tmkit.tamp import resume_plan
 from tmkit.world import LeRobotExecutor, LeRobotSettings, load_lerobot
 from tmkit.world.execution.goals import plan_part

@@ -15,7 +15,8 @@ from support.effort import scaled_examples
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, FileFormatError, MissingExtraError
-from tmkit.plans import RecordingExecutor, execute
+from tmkit.plans import execute
+from tmkit.plans.timed_commands import RecordingExecutor
 from tmkit.world import Ros2Executor, load_controllers
 from tmkit.world.execution.goals import Goal, GoalList, GripperGoal, TrajectoryGoal, plan_part
 

@@ -134,8 +134,7 @@ def dataset(
 
     It contains states, actions, grasps, motions, failures, pictures and point clouds.
     """
-    from tmkit.batch import write_dataset
-    from tmkit.batch.dataset import DatasetOptions
+    from tmkit.batch.dataset import DatasetOptions, write_dataset
 
     size = None
     if content.pictures is not None:

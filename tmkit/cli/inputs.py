@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tmkit.graph import SceneGraph
-    from tmkit.manipulation import GraspFile
+    from tmkit.manipulation.grasp_files.loading import GraspFile
     from tmkit.motion import StartTolerances
     from tmkit.plans import Plan
     from tmkit.plans.continuous_goals import ContinuousGoal

@@ -110,7 +110,8 @@ def robot(
     beside the description. An arm without a gripper picks no cube; its joints are checked.
     """
     from tmkit.formats import write_json_scene
-    from tmkit.robots import check_robot, write_manipulator
+    from tmkit.robots import check_robot
+    from tmkit.robots.robot_files import write_manipulator
 
     target = output if output is not None else Path(f"{name_of(scenes[0])}.toml")
     if target.suffix != ".toml":

@@ -134,7 +134,8 @@ def check(
 
     The check covers joints, meshes, self-collisions, inverse kinematics, the hand and a trial pick.
     """
-    from tmkit.robots import check_robot, find_manipulator
+    from tmkit.robots import check_robot
+    from tmkit.robots.robot_files import find_manipulator
 
     robot, base, tip = arm_options.robot, arm_options.base, arm_options.tip
     if robot is not None and any((base, tip, arm_options.group)):

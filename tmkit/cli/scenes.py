@@ -35,7 +35,7 @@ app = typer.Typer(help="Print, check, convert and compile scene files.", no_args
 
 def dump(scenes: Scenes, *, as_json: AsJson = False, files: SceneFileOptions) -> None:
     """Print the frames of a scene, merged from all files; missing parents are shown as roots."""
-    from tmkit.formats import scene_dump
+    from tmkit.formats.json.scene import scene_dump
 
     scene = load(scenes, reading=files.reading_options(), complete=False)
     if as_json:

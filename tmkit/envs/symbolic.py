@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.extras import importing
-from tmkit.batch import FixedProblem, ProblemSource
+from tmkit.batch import ProblemSource
 from tmkit.batch.generators import GeneratorSource
+from tmkit.batch.problems import FixedProblem
 from tmkit.errors import ConfigurationError
 from tmkit.pddl import And, Fact, GroundAction, Problem, State
 from tmkit.pddl.evaluation import Interpretation

@@ -1,14 +1,9 @@
 """The names that `tmkit.formats` exports."""
 
-from tmkit._support.source_location import (
-    ImportNote as ImportNote,
-    SourceLocation as SourceLocation,
-)
 from tmkit.formats.conversion import convert_scene as convert_scene
 from tmkit.formats.convex_pieces import in_pieces as in_pieces
 from tmkit.formats.goal_scene import load_goal_scene as load_goal_scene
 from tmkit.formats.json.scene import (
-    scene_dump as scene_dump,
     scene_from_dict as scene_from_dict,
     scene_to_dict as scene_to_dict,
     write_json_scene as write_json_scene,

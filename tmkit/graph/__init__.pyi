@@ -41,7 +41,6 @@ from tmkit.graph.moments import (
     at_stamp as at_stamp,
     configuration as configuration,
     gaussian_pose as gaussian_pose,
-    joint_history as joint_history,
     joint_velocities as joint_velocities,
 )
 from tmkit.graph.observation_frames import (
@@ -61,7 +60,6 @@ from tmkit.graph.semantic_edges.edges import (
     add_pose as add_pose,
     add_twist as add_twist,
     update_pose as update_pose,
-    update_twist as update_twist,
 )
 from tmkit.graph.semantic_edges.facts import FactPolicy as FactPolicy, add_fact as add_fact
 from tmkit.graph.semantic_edges.integration import integrate as integrate
@@ -87,6 +85,5 @@ from tmkit.graph.traversal import (
     contributions as contributions,
     joint_gaussian as joint_gaussian,
     joints_between as joints_between,
-    twist_covariance as twist_covariance,
     walk as walk,
 )

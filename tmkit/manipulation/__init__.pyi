@@ -27,10 +27,7 @@ from tmkit.manipulation.actions.pour import Pour as Pour, pours as pours
 from tmkit.manipulation.actions.primitives import MotionSettings as MotionSettings
 from tmkit.manipulation.actions.push import Push as Push
 from tmkit.manipulation.concave_objects import with_convex_pieces as with_convex_pieces
-from tmkit.manipulation.grasp_files.loading import (
-    GraspFile as GraspFile,
-    load_grasps as load_grasps,
-)
+from tmkit.manipulation.grasp_files.loading import load_grasps as load_grasps
 from tmkit.manipulation.grasps.sampling import Grasp as Grasp, grasps_of as grasps_of
 from tmkit.manipulation.placements.sampling import (
     Placement as Placement,

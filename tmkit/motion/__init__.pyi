@@ -28,9 +28,6 @@ from tmkit.motion.regions.surfaces import (
     support_surfaces as support_surfaces,
 )
 from tmkit.motion.roadmap import Roadmap as Roadmap
-from tmkit.motion.start_tolerances import (
-    StartTolerances as StartTolerances,
-    clamp_to_limits as clamp_to_limits,
-)
-from tmkit.motion.timing import TimedPath as TimedPath, time_path as time_path
+from tmkit.motion.start_tolerances import StartTolerances as StartTolerances
+from tmkit.motion.timing import time_path as time_path
 from tmkit.motion.velocity_ik import twist_jacobian as twist_jacobian, velocity_ik as velocity_ik

@@ -2,7 +2,6 @@
 
 from tmkit.pddl.building import (
     make_action as make_action,
-    make_axiom as make_axiom,
     make_domain as make_domain,
     make_predicate as make_predicate,
 )

@@ -21,12 +21,10 @@ from tmkit.plans.observations import (
 )
 from tmkit.plans.plan_file import load_plan as load_plan, save_plan as save_plan
 from tmkit.plans.schedule import Schedule as Schedule
-from tmkit.plans.timed_commands import RecordingExecutor as RecordingExecutor
 from tmkit.plans.values import (
     Attachment as Attachment,
     Plan as Plan,
     PlanStep as PlanStep,
-    PlannedMotion as PlannedMotion,
     Segment as Segment,
     SegmentKind as SegmentKind,
 )

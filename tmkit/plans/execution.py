@@ -19,7 +19,7 @@ import numpy as np
 
 from tmkit.errors import ArgumentError
 from tmkit.graph import SceneGraph
-from tmkit.motion import TimedPath
+from tmkit.motion.timing import TimedPath
 from tmkit.plans.motion_timing import Piece, blend_run, plan_runs, sample_run, step_runs
 from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind

@@ -5,12 +5,5 @@ from tmkit.robots.manipulator import Manipulator as Manipulator
 from tmkit.robots.mechanisms import movable_frames as movable_frames
 from tmkit.robots.mobile_base import mount_on_base as mount_on_base
 from tmkit.robots.robot_check import check_robot as check_robot
-from tmkit.robots.robot_files import (
-    find_manipulator as find_manipulator,
-    load_manipulator as load_manipulator,
-    write_manipulator as write_manipulator,
-)
-from tmkit.robots.srdf_arms import (
-    HandChoice as HandChoice,
-    manipulator_from_srdf as manipulator_from_srdf,
-)
+from tmkit.robots.robot_files import load_manipulator as load_manipulator
+from tmkit.robots.srdf_arms import manipulator_from_srdf as manipulator_from_srdf

@@ -316,7 +316,7 @@ def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, .
     """Return the descriptions of robot arguments, after checking that they fit a scene.
 
     Args:
-        robots: argument of :func:`tmkit.robots.find_manipulator`, or a sequence of arguments.
+        robots: argument of :func:`find_manipulator`, or a sequence of arguments.
         scene: scene with the robots.
 
     Raises:

@@ -3,7 +3,7 @@
 from tmkit.simulation.camera import Camera as Camera, fit_camera as fit_camera
 from tmkit.simulation.execution import simulate as simulate
 from tmkit.simulation.executor import SimulatedExecutor as SimulatedExecutor
-from tmkit.simulation.options import Recording as Recording, SimulationOptions as SimulationOptions
+from tmkit.simulation.options import SimulationOptions as SimulationOptions
 from tmkit.simulation.pictures.failure import draw_failure as draw_failure
 from tmkit.simulation.pictures.playback import record_plan as record_plan
 from tmkit.simulation.pictures.recording import Film as Film, write_picture as write_picture
@@ -19,5 +19,4 @@ from tmkit.simulation.sensing import (
     depth_points as depth_points,
 )
 from tmkit.simulation.settings import PhysicsSettings as PhysicsSettings
-from tmkit.simulation.pictures.swept_volume import draw_swept_volume as draw_swept_volume
 from tmkit.simulation.engines.pybullet.world import Simulation as Simulation

@@ -20,7 +20,6 @@ from tmkit.spatial.consistency import (
     gate as gate,
     nees as nees,
     nees_of_errors as nees_of_errors,
-    pose_distance as pose_distance,
     position_covariance as position_covariance,
     position_ellipsoid as position_ellipsoid,
 )
@@ -33,6 +32,4 @@ from tmkit.spatial.joint_gaussian import (
     JointGaussianPose as JointGaussianPose,
     fit_gaussian as fit_gaussian,
     sample as sample,
-    sample_chain as sample_chain,
-    sampling_floor as sampling_floor,
 )

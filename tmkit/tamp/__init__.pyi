@@ -11,9 +11,7 @@ from tmkit.tamp.domains.planning_domain import PlanningDomain as PlanningDomain
 from tmkit.tamp.domains.semantics import (
     DomainSemantics as DomainSemantics,
     ObjectToMove as ObjectToMove,
-    pddl_name as pddl_name,
 )
-from tmkit.tamp.domains.state_derivation import StateDeriver as StateDeriver
 from tmkit.tamp.domains.traced_scene import incremental as incremental
 from tmkit.tamp.options import Cost as Cost, PlanningOptions as PlanningOptions
 from tmkit.tamp.planning import plan as plan, solve as solve
@@ -24,16 +22,10 @@ from tmkit.tamp.progress import (
     ImprovementProgress as ImprovementProgress,
     PlanningProgress as PlanningProgress,
 )
-from tmkit.tamp.refining import (
-    FailedAction as FailedAction,
-    RefinementResult as RefinementResult,
-    Successor as Successor,
-    refine as refine,
-    successors as successors,
-)
+from tmkit.tamp.refining import Successor as Successor, refine as refine, successors as successors
 from tmkit.tamp.repair import repair_plan as repair_plan
 from tmkit.tamp.result import PlanResult as PlanResult
-from tmkit.tamp.resumption import Resumption as Resumption, resume_plan as resume_plan
+from tmkit.tamp.resumption import resume_plan as resume_plan
 from tmkit.tamp.scheduling import schedule_plan as schedule_plan
 from tmkit.tamp.search_settings import SearchSettings as SearchSettings
 from tmkit.tamp.search_tree import SearchTree as SearchTree

@@ -22,7 +22,7 @@ from tmkit._support.argument_errors import check_argument, with_keyword_hints
 from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError, TaskError
 from tmkit.graph import SceneGraph
-from tmkit.motion import clamp_to_limits
+from tmkit.motion.start_tolerances import clamp_to_limits
 from tmkit.pddl import Fact, GroundAction, Problem, validate_task_plan
 from tmkit.plans.failures import MotionFailure
 from tmkit.plans.values import PlanStep
@@ -47,7 +47,7 @@ class FailedAction:
     """Action of a skeleton without motions, and the facts on which its failures depend.
 
     ``skeletons.forbid(cause.action, cause.facts)`` excludes it from further skeletons
-    (:class:`tmkit.task_planning.TaskPlans`).
+    (:class:`tmkit.task_planning.protocol.TaskPlans`).
 
     Attributes:
         action: the action.

@@ -24,7 +24,8 @@ from tmkit.formats.goal_scene import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.concave_objects import with_convex_pieces
 from tmkit.manipulation.grasps.sampling import grasp_contact_faults
-from tmkit.motion import CollisionRules, clamp_to_limits
+from tmkit.motion import CollisionRules
+from tmkit.motion.start_tolerances import clamp_to_limits
 from tmkit.pddl import Problem, validate_task_plan
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.schedule import Schedule

@@ -3,16 +3,11 @@
 from tmkit.task_planning.fast_downward import (
     FastDownward as FastDownward,
     execute_with_replanning as execute_with_replanning,
-    possible_states as possible_states,
 )
 from tmkit.task_planning.protocol import (
-    ExtensibleTask as ExtensibleTask,
-    RerootableTask as RerootableTask,
     TaskPlanResult as TaskPlanResult,
     TaskPlanStatus as TaskPlanStatus,
     TaskPlanner as TaskPlanner,
-    TaskPlans as TaskPlans,
-    UnsolvabilityTask as UnsolvabilityTask,
 )
 from tmkit.task_planning.schedule import makespan as makespan, schedule as schedule
 from tmkit.task_planning.unified.conversion import (

@@ -2,10 +2,6 @@
 
 from tmkit.visualization.graph_picture import draw_semantics_graph as draw_semantics_graph
 from tmkit.visualization.page import save_html as save_html
-from tmkit.visualization.relation_picture import (
-    draw_relations as draw_relations,
-    draw_semantics as draw_semantics,
-)
 from tmkit.visualization.search_tree_picture import draw_search_tree as draw_search_tree
 from tmkit.visualization.viewer import (
     LatestScene as LatestScene,

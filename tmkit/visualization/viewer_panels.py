@@ -301,7 +301,8 @@ class FactsPanel(Panel):
 
     def _build(self, gui: Any, tabs: Any) -> None:
         from tmkit.robots.robot_files import find_manipulators
-        from tmkit.tamp import StateDeriver, load_planning_domain
+        from tmkit.tamp import load_planning_domain
+        from tmkit.tamp.domains.state_derivation import StateDeriver
 
         viewer, problem = self._viewer, self._viewer.problem
         assert problem is not None, "only viewers with a problem have this panel"

@@ -13,10 +13,7 @@ from tmkit.world.blocks import (
     run_block as run_block,
 )
 from tmkit.world.buffer import Buffer as Buffer
-from tmkit.world.closed_loop import (
-    ClosedLoopResult as ClosedLoopResult,
-    execute_closed_loop as execute_closed_loop,
-)
+from tmkit.world.closed_loop import execute_closed_loop as execute_closed_loop
 from tmkit.world.lerobot.executor import LeRobotExecutor as LeRobotExecutor
 from tmkit.world.lerobot.settings import (
     LeRobotSettings as LeRobotSettings,

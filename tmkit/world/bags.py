@@ -31,8 +31,7 @@ from tmkit.errors import (
     TmkitError,
     UnknownNameError,
 )
-from tmkit.graph import joint_history
-from tmkit.graph.moments import CLASS
+from tmkit.graph.moments import CLASS, joint_history
 from tmkit.spatial import GaussianPose, Pose, to_ros_pose
 from tmkit.world.bag_checksums import LARGEST_METADATA, METADATA, check_files, write_checksums
 from tmkit.world.buffer import Buffer

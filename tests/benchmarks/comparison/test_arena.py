@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from benchmarks.comparison.arena import arena_table, load_suite, run_arena, suite_names
 
-from tmkit.batch import Batch
+from tmkit.batch.problems import Batch
 from tmkit.errors import ConfigurationError, MissingFileError, UnknownNameError
 from tmkit.tamp.problem import problem_file_of
 

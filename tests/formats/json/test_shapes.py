@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tmkit._support.limits import ReadingLimits
 from tmkit.errors import FileFormatError
-from tmkit.formats import load_scene, scene_dump, scene_from_dict, scene_to_dict, write_json_scene
+from tmkit.formats import load_scene, scene_from_dict, scene_to_dict, write_json_scene
+from tmkit.formats.json.scene import scene_dump
 from tmkit.formats.json.shapes import npy_bytes, read_heights, read_points
 from tmkit.graph import AttachedShape, Box, HeightField, Mesh, Plane, PointCloud, SceneGraph, Shape
 from tmkit.spatial import Pose

@@ -12,7 +12,8 @@ from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
 from tmkit.errors import FileFormatError
-from tmkit.formats import load_scene, scene_dump
+from tmkit.formats import load_scene
+from tmkit.formats.json.scene import scene_dump
 from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
 

@@ -16,8 +16,9 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, ActionMotion, MotionSettings, Push
 from tmkit.manipulation.actions.pick_place import arm_motion_planners
 from tmkit.manipulation.actions.push import push_faults
-from tmkit.plans import Plan, RecordingExecutor, SegmentKind, execute
+from tmkit.plans import Plan, SegmentKind, execute
 from tmkit.plans.failures import MotionFailure
+from tmkit.plans.timed_commands import RecordingExecutor
 from tmkit.tamp import PlanStatus
 
 

@@ -15,7 +15,8 @@ import tmkit as tk
 from tmkit.errors import OutputError, SimulationError, UnknownNameError
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.manipulation import swept_volume
-from tmkit.simulation import draw_failure, draw_swept_volume
+from tmkit.simulation import draw_failure
+from tmkit.simulation.pictures.swept_volume import draw_swept_volume
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanResult
 

@@ -15,17 +15,9 @@ from support.gantry import GANTRY, PlanWriter, gantry_scene, stacking_plan, two_
 import tmkit as tk
 from tmkit.errors import MissingExtraError, OutputError, SimulationError
 from tmkit.graph import AttachedShape, Box, SceneGraph
-from tmkit.simulation import (
-    Camera,
-    Film,
-    Recording,
-    Simulation,
-    fit_camera,
-    render,
-    simulate,
-    write_picture,
-)
+from tmkit.simulation import Camera, Film, Simulation, fit_camera, render, simulate, write_picture
 from tmkit.simulation.camera import surroundings
+from tmkit.simulation.options import Recording
 from tmkit.simulation.rendering.studio import StillScene
 from tmkit.spatial import Pose
 

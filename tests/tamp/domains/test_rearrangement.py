@@ -13,7 +13,7 @@ from tmkit.plans import Plan
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp import PlanStatus
-from tmkit.tamp.domains import object_symmetries
+from tmkit.tamp.domains.tabletop import object_symmetries
 
 DOMAIN = classic_domain("rearrangement")
 

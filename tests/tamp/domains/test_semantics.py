@@ -18,7 +18,8 @@ from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans import ObjectAt
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp import DomainSemantics, load_planning_domain, pddl_name
+from tmkit.tamp import DomainSemantics, load_planning_domain
+from tmkit.tamp.domains.semantics import pddl_name
 
 BUILT_IN = sorted(
     path.name for path in Path(data_path("domains")).iterdir() if (path / "semantics.py").exists()

@@ -21,9 +21,9 @@ from tmkit.manipulation import ActionContext, Candidate
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
-from tmkit.tamp import DomainSemantics, StateDeriver, incremental, load_planning_domain
+from tmkit.tamp import DomainSemantics, incremental, load_planning_domain
 from tmkit.tamp.domains.planning_domain import PlanningDomain
-from tmkit.tamp.domains.state_derivation import DerivedState
+from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 from tmkit.tamp.domains.traced_scene import TracedScene
 
 T = TypeVar("T")

@@ -15,15 +15,14 @@ from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, Box, SceneGraph, Sphere
 from tmkit.robots.mechanisms import is_movable
 from tmkit.spatial import Pose
-from tmkit.tamp.domains import (
-    no_grasp,
+from tmkit.tamp.domains import no_grasp, pddl_names, shape_bounds, standing_pose
+from tmkit.tamp.domains.tabletop import (
+    RELEASE_GAP,
+    footprint,
     object_symmetries,
-    pddl_names,
+    quat_xyzw_about_z,
     require_standing,
-    shape_bounds,
-    standing_pose,
 )
-from tmkit.tamp.domains.tabletop import RELEASE_GAP, footprint, quat_xyzw_about_z
 
 
 def two_blocks() -> SceneGraph:

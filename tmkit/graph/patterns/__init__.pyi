@@ -1,6 +1,6 @@
 """Names exported by `tmkit.graph.patterns`."""
 
-from tmkit.graph.patterns.pattern import Part as Part, Pattern as Pattern, Relation as Relation
+from tmkit.graph.patterns.pattern import Part as Part, Pattern as Pattern
 from tmkit.graph.patterns.relations import (
     Above as Above,
     AncestorOf as AncestorOf,
@@ -13,4 +13,3 @@ from tmkit.graph.patterns.relations import (
     RestsOn as RestsOn,
     Touching as Touching,
 )
-from tmkit.graph.patterns.structure import Structure as Structure

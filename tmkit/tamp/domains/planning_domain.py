@@ -111,8 +111,8 @@ class PlanningDomain:
     ) -> State:
         """Return the basic facts that hold in a scene at a configuration.
 
-        All of them are derived anew. :class:`tmkit.tamp.StateDeriver` derives those of a version
-        from those of another.
+        All of them are derived anew. :class:`.state_derivation.StateDeriver` derives those of a
+        version from those of another.
 
         Args:
             scene: the scene.

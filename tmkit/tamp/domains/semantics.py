@@ -113,8 +113,8 @@ class DomainSemantics(ABC):
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return the PDDL objects of a scene with their types, as ``{name: type}``; required.
 
-        Called at the start of a planning run and for goal scenes. :func:`tmkit.tamp.pddl_name`
-        converts the name of a frame to a PDDL name.
+        Called at the start of a planning run and for goal scenes. :func:`pddl_name` converts the
+        name of a frame to a PDDL name.
 
         Raises:
             SceneError: if two objects have the same name.

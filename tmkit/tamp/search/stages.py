@@ -17,8 +17,8 @@ from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.separation import prove_separated
 from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
 from tmkit.tamp.search.version_search import SearchStatus, VersionSearch
-from tmkit.task_planning import TaskPlanStatus, UnsolvabilityTask
-from tmkit.task_planning.protocol import PreparedTask
+from tmkit.task_planning import TaskPlanStatus
+from tmkit.task_planning.protocol import PreparedTask, UnsolvabilityTask
 
 
 @dataclass(frozen=True, eq=False)
