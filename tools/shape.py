@@ -112,7 +112,9 @@ def _checkout_of_limits(root: Path, folder: Path) -> Checkout | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(folder, filter="data")
+        # Python has filters from 3.11.4 on.
+        files.extraction_filter = getattr(tarfile, "data_filter", None)
+        files.extractall(folder)
     return Checkout(folder)
 
 

@@ -24,8 +24,7 @@ import tmkit as tk
 from tmkit.errors import BlockError, FileFormatError, SceneError
 from tmkit.formats import compile_scene, convert_scene, load_scene, read_function_blocks
 from tmkit.graph import SceneGraph
-from tmkit.graph.patterns import Part
-from tmkit.graph.patterns.structure import Structure
+from tmkit.graph.patterns import Part, Structure
 from tmkit.world import LiveScene, OutputFrame, PlaneSegmentation, run_block
 
 DATA = Path(__file__).parents[1] / "data"

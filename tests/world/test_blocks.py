@@ -14,9 +14,8 @@ from support.effort import scaled_examples
 
 from tmkit.errors import BlockError, TmkitError, UnknownNameError
 from tmkit.graph import Box, Revolute, SceneGraph, find_structure
-from tmkit.graph.patterns import Above, ChildOf, Part, Pattern
+from tmkit.graph.patterns import Above, ChildOf, Part, Pattern, Structure
 from tmkit.graph.patterns.implication import satisfies
-from tmkit.graph.patterns.structure import Structure
 from tmkit.spatial import Pose
 from tmkit.world import (
     After,

@@ -53,7 +53,7 @@ _GEOMETRY_KEYWORDS = ("isa", *GEOMETRY_RULES)
 _ROBRAY = Language(
     re.compile(
         r"//[^\n]*+|#[^\n]*+|/\*(?s:.*?)(?:\*/|\Z)|\d[\w.]*+"
-        r'|(?P<text>"[^"\n]*+"?)|(?P<word>[^\W\d]\w*+(?:-++\w++)*+)|(?P<sign>[{};])'
+        r'|(?P<text>"[^"\n]*+"?)|(?P<word>[^\W\d]\w*(?:-+\w+)*)|(?P<sign>[{};])'
     ),
     blocks={
         "": _ROBRAY_TOP,
@@ -85,8 +85,8 @@ _LENGTHS = tuple(UNITS["length"])
 _RSG = Language(
     re.compile(
         r"//[^\n]*+|/\*(?s:.*?)(?:\*/|\Z)"
-        r"|(?P<number>\*|\d[\w.]*+|(?:HomogeneousTransformationMatrix|Pose|TimeStamp)\s*\((?:[^)/{}]|//[^\n]*+)*+\))"
-        r'|(?P<text>"(?:[^"\\\n]|\\.)*+"?)|(?P<word>\^?[^\W\d]\w*+)|(?P<sign>[{}])'
+        r"|(?P<number>\*|\d[\w.]*+|(?:HomogeneousTransformationMatrix|Pose|TimeStamp)\s*\((?:[^)/{}]|//[^\n]*\n)*\))"
+        r'|(?P<text>"(?:[^"\\\n]|\\.)*"?)|(?P<word>\^?[^\W\d]\w*+)|(?P<sign>[{}])'
     ),
     blocks={
         "": KEYWORDS,

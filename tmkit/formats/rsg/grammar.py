@@ -32,10 +32,12 @@ _MAX_CARDINALITY = 999_999
 """Largest cardinality of a node that is not any number."""
 
 # Possessive quantifiers prevent backtracking.
-_BLANK = r"(?:\s+|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+# Patterns repeat no group possessively: Python before 3.11.5 (Debian 12 has 3.11.2) then matches
+# texts that do not match (https://github.com/python/cpython/issues/106052).
+_BLANK = r"(?:\s|//[^\n]*(?:\n|\Z)|/\*[^*]*\*+(?:[^*/][^*]*\*+)*/)*"
 _TOKEN = re.compile(
     _BLANK + r"(?:(?P<sign>[{}()\[\],:*])"
-    r"|(?P<value>(?:HomogeneousTransformationMatrix|Pose|TimeStamp)\s*\((?=\s*[-+.\d\[/])(?:[^)/]|//[^\n]*+)*+\))"
+    r"|(?P<value>(?:HomogeneousTransformationMatrix|Pose|TimeStamp)\s*\((?=\s*[-+.\d\[/])(?:[^)/]|//[^\n]*\n)*\))"
     r"|(?P<word>\^?[^\W\d]\w*)"
     r"|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
     r'|(?P<text>"(?:[^"\\\n]|\\.)*")'
@@ -244,9 +246,7 @@ class Parser:
 
     def _tokenize(self) -> None:
         text, offset, tokens = self._text.text, 0, self._tokens
-        for match in _TOKEN.finditer(text):
-            if match.start() != offset:
-                break
+        while match := _TOKEN.match(text, offset):
             kind = str(match.lastgroup)
             offset = match.end()
             word = match[kind]

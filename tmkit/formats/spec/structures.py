@@ -11,17 +11,16 @@ from tmkit._support.source_location import locate_errors
 from tmkit.errors import FileFormatError
 from tmkit.formats.spec.model import FunctionBlockSpec, StructureSpec
 from tmkit.graph import SceneGraph
-from tmkit.graph.patterns import Part
+from tmkit.graph.patterns import Part, Structure
 from tmkit.graph.patterns.implication import satisfies
 from tmkit.graph.patterns.pattern import find_structure
-from tmkit.graph.patterns.structure import Structure
 
 
 def structure_from_spec(spec: StructureSpec) -> Structure | None:
     """Return the structure of a node, or None if it has groups only.
 
     Raises:
-        FileFormatError: if :class:`~tmkit.graph.patterns.structure.Structure` raises an error.
+        FileFormatError: if :class:`~tmkit.graph.patterns.Structure` raises an error.
     """
     parts: list[Part] = []
     parents: dict[str, str] = {}

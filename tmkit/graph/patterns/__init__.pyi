@@ -13,3 +13,4 @@ from tmkit.graph.patterns.relations import (
     RestsOn as RestsOn,
     Touching as Touching,
 )
+from tmkit.graph.patterns.structure import Structure as Structure
