@@ -12,7 +12,8 @@ from support.effort import scaled_examples
 
 from tmkit.errors import DuplicateNameError, SceneError, UnknownNameError
 from tmkit.graph import SceneGraph, find_structure
-from tmkit.graph.patterns import Part, Pattern, Structure, find_difference
+from tmkit.graph.patterns import Part, Pattern, Structure
+from tmkit.graph.patterns.structure import find_difference
 
 TABLE = Structure(
     [Part("table", ["table"]), Part("leg", ["leg"]), Part("cup", ["cup"])],

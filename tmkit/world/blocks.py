@@ -36,8 +36,9 @@ from tmkit.errors import (
 )
 from tmkit.graph.moments import joint_history
 from tmkit.graph.nodes import SceneNode, walk_nodes
-from tmkit.graph.patterns import Pattern, Structure, find_difference
+from tmkit.graph.patterns import Pattern, Structure
 from tmkit.graph.patterns.pattern import find_structure
+from tmkit.graph.patterns.structure import find_difference
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.plain import convert_fields
 from tmkit.world.live_scene import LiveScene
