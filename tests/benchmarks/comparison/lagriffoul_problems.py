@@ -10,9 +10,11 @@ Invariants: the files are data; nothing is run.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from benchmarks.comparison.tamp_problems import carrying_problem, empty_scene, lies_on
@@ -52,6 +54,20 @@ _SPACING = 0.09
 Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
+class Objects(NamedTuple):
+    """Objects and robot of a file.
+
+    Attributes:
+        nodes: element of each object, by its name.
+        movable: names of the movable objects.
+        base: pose of the base of the robot relative to the world.
+    """
+
+    nodes: dict[str, XmlElement]
+    movable: set[str]
+    base: Pose
+
+
 def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) -> PlanningProblem:
     """Return the problem of a file, for an arm on a mobile base.
 
@@ -66,12 +82,7 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
         MeshError: if a mesh is missing or wrong.
     """
     file = Path(path)
-    top = read_xml(file, root="problem")
-    objects = {
-        text_of(node, "name"): node for node in top.required_child("objects").children("obj")
-    }
-    movable = {name for name, node in objects.items() if text_of(node, "moveable") == "true"}
-    base = pose_of(top.required_child("robots").required_child("robot").required_child("basepose"))
+    objects, movable, base = read_objects(file)
     source, atoms = pddl_goals(file, goal, [*objects], movable)
     scene = empty_scene()
     tables: list[str] = []
@@ -81,7 +92,7 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
         bounds = _bounds(node, file)
         surface = None if name in movable else surface_bounds(node)
         if surface is not None:
-            if np.any(surface[0][:2] == surface[1][:2]):
+            if is_point(surface):
                 points[name] = pose
                 continue
             scene = add_surface(scene, name, pose, surface, bounds)
@@ -99,6 +110,30 @@ def read_lagriffoul_problem(path: str | Path, goal: str | Path | None = None) ->
             scene = scene.add_frame(name, "world", pose=pose, shapes=shapes)
     goals: list[Goal] = [_goal(source, atom, [*objects], scene, tables, points) for atom in atoms]
     return carrying_problem(scene, base, goals)
+
+
+def read_objects(file: Path) -> Objects:
+    """Return the objects and the robot of a file.
+
+    Raises:
+        FileFormatError: if the file is wrong, or two objects have the same name.
+    """
+    top = read_xml(file, root="problem")
+    nodes: dict[str, XmlElement] = {}
+    movable: set[str] = set()
+    for node in top.required_child("objects").children("obj"):
+        name, moves = text_of(node, "name"), text_of(node, "moveable")
+        if not name or name in nodes:
+            reason = "a name that no other object has"
+            raise node.place.error(f"<name>: expected {reason}, received '{name}'")
+        if moves not in ("true", "false"):
+            reason = f"<moveable> of '{name}': expected 'true' or 'false', received '{moves}'"
+            raise node.place.error(reason)
+        nodes[name] = node
+        if moves == "true":
+            movable.add(name)
+    robot = top.required_child("robots").required_child("robot")
+    return Objects(nodes, movable, pose_of(robot.required_child("basepose")))
 
 
 def add_surface(
@@ -323,9 +358,21 @@ def surface_bounds(node: XmlElement) -> Bounds | None:
     return low, high
 
 
+def is_point(surface: Bounds) -> bool:
+    """Return whether the bounds of a surface are those of a point, or have no area."""
+    return bool(np.any(surface[0][:2] == surface[1][:2]))
+
+
 def mesh_vertices(node: XmlElement, file: Path) -> NDArray[np.float64]:
-    """Return the (n, 3) vertices of an object's mesh [m], in a folder beside the file or above."""
+    """Return the (n, 3) vertices of an object's mesh [m], in a folder beside the file or above.
+
+    Raises:
+        FileFormatError: if the name of the mesh has a folder or wildcards.
+        MeshError: if the mesh is missing or wrong.
+    """
     mesh = text_of(node, "geom")
+    if Path(mesh).name != mesh or re.search(r"[*?\[]", mesh):
+        raise node.place.error(f"<geom>: expected the name of a mesh file, received '{mesh}'")
     folders = (file.parent, file.parent.parent)
     mesh_file = next(
         (path for folder in folders for path in sorted(folder.glob(f"*/{mesh}"))),
@@ -340,12 +387,14 @@ def text_of(node: XmlElement, tag: str) -> str:
 
 
 def _number(node: XmlElement, tag: str) -> float:
+    text = text_of(node, tag)
     try:
-        return float(text_of(node, tag))
+        number = float(text)
     except ValueError:
-        raise node.place.error(
-            f"<{tag}>: expected a number, received '{text_of(node, tag)}'"
-        ) from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise node.place.error(f"<{tag}>: expected a finite number, received '{text}'")
+    return number
 
 
 def pose_of(node: XmlElement) -> Pose:

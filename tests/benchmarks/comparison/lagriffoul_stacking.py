@@ -20,17 +20,19 @@ import numpy as np
 from benchmarks.comparison.lagriffoul_problems import (
     add_surface,
     bounding_box,
+    is_point,
     mesh_vertices,
     pddl_goals,
     pddl_word,
     pose_of,
     read_lagriffoul_problem,
+    read_objects,
     surface_bounds,
-    text_of,
 )
 from numpy.typing import NDArray
 
-from tmkit._support.xml import XmlElement, read_xml
+from tmkit._support.source_location import did_you_mean, locate_errors
+from tmkit._support.xml import XmlElement
 from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, Box, Cylinder, SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Pick, PickPlaceOptions, Place
@@ -229,18 +231,17 @@ def read_problem(path: str | Path, goal: str | Path | None = None) -> PlanningPr
         MeshError: if a mesh is missing or wrong.
     """
     file = Path(path)
-    top = read_xml(file, root="problem")
-    objects = {
-        text_of(node, "name"): node for node in top.required_child("objects").children("obj")
-    }
-    movable = {name for name, node in objects.items() if text_of(node, "moveable") == "true"}
+    objects, movable, base = read_objects(file)
     if not any(objects[name].child("sssp") for name in movable):
         return read_lagriffoul_problem(file, goal)
 
     # Discs are hollow below.
-    solids = {name: _solid(mesh_vertices(objects[name], file)) for name in movable}
+    solids: dict[str, list[AttachedShape]] = {}
+    for name in sorted(movable):
+        vertices = mesh_vertices(objects[name], file)
+        with locate_errors(objects[name].place):
+            solids[name] = _solid(vertices)
     is_hanoi = any(len(shapes) > 1 for shapes in solids.values())
-    base = pose_of(top.required_child("robots").required_child("robot").required_child("basepose"))
     stand = base @ (_PANDA_STAND if is_hanoi else _IIWA_STAND)
     scene = load_scene("panda_alone" if is_hanoi else "iiwa_table")
     if not is_hanoi:
@@ -252,7 +253,7 @@ def read_problem(path: str | Path, goal: str | Path | None = None) -> PlanningPr
         bounds = surface_bounds(node)
         vertices = mesh_vertices(node, file)
         extent = vertices.min(axis=0), vertices.max(axis=0)
-        if bounds is not None and np.all(bounds[0][:2] == bounds[1][:2]):
+        if bounds is not None and is_point(bounds):
             plate = AttachedShape(Box(_PLATE), pose=Pose([0.0, 0.0, -_PLATE[2] / 2.0]))
             shapes = [plate, _knob(vertices, 0.0)]
             scene = scene.add_frame(name, "world", pose=pose, shapes=shapes, classes=["peg"])
@@ -381,10 +382,15 @@ def _goal_text(source: Source, group: Group, names: list[str]) -> str:
     if group.head in ("and", "or"):
         inner = (part for part in group.parts[1:] if isinstance(part, Group))
         return f"({group.head} {' '.join(_goal_text(source, part, names) for part in inner)})"
-    words = [part.text for part in group.parts[1:] if isinstance(part, Token)]
-    frames = [pddl_word(word, names) for word in words]
-    if group.head not in ("on", "on-surface") or len(frames) != 2 or None in frames:
+    words = [part for part in group.parts[1:] if isinstance(part, Token)]
+    if group.head not in ("on", "on-surface") or len(words) != 2:
         raise source.error(
             group.first, "expected 'and', 'or', (on OBJECT OBJECT) or (on-surface OBJECT SURFACE)"
         )
+    frames: list[str] = []
+    for word in words:
+        frame = pddl_word(word.text, names)
+        if frame is None:
+            raise source.error(word, f"no object '{word.text}'{did_you_mean(word.text, names)}")
+        frames.append(frame)
     return f"({group.head} {frames[0]} {frames[1]})"
