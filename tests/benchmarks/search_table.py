@@ -306,6 +306,8 @@ def main() -> None:
                 runs, count = measure(name, problems, peers, arguments.rounds)
                 rows += rows_of(f"{robot} {name}", runs, count, [peer.name for peer in peers])
                 print(*map(" | ".join, rows[-len(runs) :]), sep="\n", file=sys.stderr, flush=True)
+    if not rows:
+        parser.error(f"no problem of these sets in '{arguments.resources}' has valid ends")
     head = ["set", "by", "median / 95 % ms", "ratio", "solved", "valid", "length"]
     text = "\n".join([HEAD, "", *markdown_table(head, rows)]) + "\n"
     deliver(text, arguments.out)
