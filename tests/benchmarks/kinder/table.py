@@ -4,8 +4,8 @@ Run by hand with the interpreter of :file:`README.md`::
 
     python tests/benchmarks/kinder/table.py --environments Table3D-o2 --seeds 0:10 --json o2.json
 
-Without ``--environments`` all variants of all families run. Episodes that are in the JSON file are
-not run again, so a table can be made in several runs.
+Without ``--environments`` all variants of all families run, each in a process of its own. Episodes
+that are in the JSON file are not run again, so a table can be made in several runs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import datetime
 import importlib.metadata
 import itertools
 import json
+import multiprocessing
 import subprocess
 import sys
 import tempfile
@@ -123,8 +124,8 @@ _INTRODUCTION = (
     "environment. Seconds are of the processor; actions are those of solved episodes.",
     "`tests/benchmarks/kinder/README.md` describes the installation, and how observations become",
     "scenes. Written by `build/kinder/bin/python tests/benchmarks/kinder/table.py --planners tmkit",
-    "bilevel --seeds 0:10 --json kinder.json --out docs/results/tables/kinder.md`, here with one",
-    "process for each environment, and seeds 0 to 19 of `kinematic3d` by tmkit.",
+    "bilevel --seeds 0:10 --json kinder.json --out docs/results/tables/kinder.md`, and here with",
+    "seeds 0 to 19 of `kinematic3d` by tmkit.",
 )
 """First paragraph of the page."""
 
@@ -163,46 +164,78 @@ class Robots:
         return self._robots[make]
 
 
+def read_outcomes(file: Path) -> list[Outcome]:
+    """Return the outcomes in a file; none if it does not exist."""
+    rows = json.loads(file.read_text()) if file.exists() else []
+    return [Outcome(**row) for row in rows]
+
+
+def run_episodes(
+    environment: str, planner: str, seeds: range, *, time_limit: float, file: Path
+) -> None:
+    """Run the episodes that a file lacks, and add each to it.
+
+    Args:
+        environment: name as ``Table3D-o2``.
+        planner: name of the planner.
+        seeds: seeds of the episodes.
+        time_limit: time limit of one plan [s].
+        file: file of the outcomes.
+    """
+    import kinder
+
+    kinder.register_all_environments()
+    outcomes = read_outcomes(file)
+    finished = {(item.environment, item.seed, item.planner) for item in outcomes}
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    with tempfile.TemporaryDirectory() as folder:
+        robots = Robots(Path(folder))
+        for seed in seeds:
+            if (environment, seed, planner) in finished:
+                continue
+            if planner == "tmkit":
+                outcome = run_tmkit(environment, seed, robots, time_limit=time_limit)
+            else:
+                outcome = run_bilevel(environment, seed, time_limit=time_limit)
+            outcomes.append(replace(outcome, version=version_of(planner), date=today))
+            print(json.dumps(asdict(outcomes[-1])), file=sys.stderr, flush=True)
+            rows = [asdict(item) for item in outcomes]
+            file.write_text(json.dumps(rows, indent=1) + "\n")
+
+
 def main() -> int:
     """Run the episodes, one after the other."""
     parser = table_parser(__doc__)
-    parser.add_argument("--environments", nargs="+", default=all_environments())
+    names = all_environments()
+    parser.add_argument("--environments", nargs="+", default=names, choices=names, metavar="NAME")
     parser.add_argument("--planners", nargs="+", default=["tmkit"], choices=PLANNERS)
     parser.add_argument("--seeds", default="0:10", help="first and last+1, as 0:10")
     parser.add_argument("--time-limit", type=float, default=120.0, help="of one plan, in seconds")
     parser.add_argument("--json", type=Path, help="file for the outcomes")
     arguments = parser.parse_args()
-    import kinder
-
-    kinder.register_all_environments()
-    first, last = map(int, arguments.seeds.split(":"))
-    outcomes = []
-    if arguments.json and arguments.json.exists():
-        outcomes = [Outcome(**row) for row in json.loads(arguments.json.read_text())]
-    finished = {(item.environment, item.seed, item.planner) for item in outcomes}
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    seeds = range(*map(int, arguments.seeds.split(":")))
+    is_complete = True
     with tempfile.TemporaryDirectory() as folder:
-        robots = Robots(Path(folder))
-        for environment, planner, seed in itertools.product(
-            arguments.environments, arguments.planners, range(first, last)
-        ):
-            if (environment, seed, planner) in finished:
+        file = arguments.json or Path(folder) / "outcomes.json"
+        for environment, planner in itertools.product(arguments.environments, arguments.planners):
+            if planner == "bilevel" and settings_of(environment) is None:
                 continue
-            if planner == "tmkit":
-                limit = arguments.time_limit
-                outcome = run_tmkit(environment, seed, robots, time_limit=limit)
-            elif settings_of(environment) is None:
-                continue
-            else:
-                outcome = run_bilevel(environment, seed, time_limit=arguments.time_limit)
-            outcome = replace(outcome, version=version_of(planner), date=today)
-            outcomes.append(outcome)
-            print(json.dumps(asdict(outcome)), file=sys.stderr, flush=True)
-            if arguments.json:
-                rows = [asdict(item) for item in outcomes]
-                arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+            # An environment does not free its memory when it is closed.
+            process = multiprocessing.get_context("spawn").Process(
+                target=run_episodes,
+                args=(environment, planner, seeds),
+                kwargs={"time_limit": arguments.time_limit, "file": file},
+            )
+            process.start()
+            process.join()
+            if process.exitcode:
+                is_complete = False
+                message = f"{environment}, {planner}: exit code {process.exitcode}"
+                print(message, file=sys.stderr, flush=True)
+        outcomes = read_outcomes(file)
     deliver(page_of(outcomes), arguments.out)
-    return 0 if all(item.is_solved for item in outcomes if item.planner == "tmkit") else 1
+    is_complete &= all(item.is_solved for item in outcomes if item.planner == "tmkit")
+    return 0 if is_complete else 1
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,14 @@ pytest.importorskip("kinder", reason="KinDER is not installed: tests/benchmarks/
 from benchmarks.kinder.bilevel import run_bilevel, settings_of
 from benchmarks.kinder.episodes import Episode, Outcome
 from benchmarks.kinder.limb import make_chain
-from benchmarks.kinder.table import Robots, page_of, run_tmkit, task_environments
+from benchmarks.kinder.table import (
+    Robots,
+    page_of,
+    read_outcomes,
+    run_episodes,
+    run_tmkit,
+    task_environments,
+)
 from benchmarks.kinder.worlds import Observation
 
 from tmkit.motion import CollisionWorld
@@ -148,6 +157,18 @@ def test_the_bilevel_planner_runs_on_its_environments(robots: Robots) -> None:
     outcome = run_bilevel("BaseMotion3D", 0, time_limit=60.0)
     assert outcome.is_solved, outcome.cause
     assert outcome.actions > 0
+
+
+def test_episodes_in_the_file_are_not_run_again(tmp_path: Path) -> None:
+    """New ones are added to those that the file has."""
+    file = tmp_path / "outcomes.json"
+    first = Outcome("BaseMotion3D", 0, False, 99, 0.5, 1, "step 1: drive refused")
+    file.write_text(json.dumps([asdict(first)]))
+    run_episodes("BaseMotion3D", "tmkit", range(2), time_limit=60.0, file=file)
+    known, new = read_outcomes(file)
+    assert known == first
+    assert (new.seed, new.is_solved) == (1, True)
+    assert read_outcomes(tmp_path / "other.json") == []
 
 
 def test_the_page_counts_episodes_and_has_causes() -> None:
