@@ -467,18 +467,7 @@ class FairDeclaration(StockDeclaration):
         if self.base is not None and re.search(r"\(at ", str(self.facts.problem.goal)):
             self._stream("stand", self.stands, "?l0", "(is-location ?l0)", "?b0", "(stand ?l0 ?b0)")
         texts = [text for action in self.actions.values() for text in self._action(action)]
-        atoms = [
-            f"({' '.join((p.name, *(q.name for q in p.parameters)))})"
-            for p in self.facts.problem.domain.predicates
-        ]
-        types = [f"(is-{name} ?x)" for name in ("object", "movable", "fixed")]
-        types += [f"(is-{kind.name} ?x)" for kind in self.facts.problem.domain.types]
-        constants = " ".join(constant.name for constant in self.facts.problem.domain.constants)
-        declared = dict.fromkeys([*atoms, *types, _PREDICATES, *self.declared])
-        return (
-            f"(define (domain d) (:requirements :strips :equality) (:constants {constants})"
-            f" (:predicates {' '.join(declared)}) {' '.join(texts)} {' '.join(derived)})"
-        )
+        return self._domain_text(_PREDICATES, texts, derived)
 
     def _action(self, action: Action) -> Iterator[str]:
         """Yield an action with its choices; a place once on fixed supports and once on objects."""

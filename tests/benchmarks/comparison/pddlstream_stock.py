@@ -127,12 +127,6 @@ class StockDeclaration(PddlStreamSampling):
         if self.base is not None:
             self._stream("stand", self.stands, "?l0", "(is-location ?l0)", "?b0", "(stand ?l0 ?b0)")
         texts = [text for action in self.actions.values() for text in self._action(action)]
-        atoms = [
-            f"({' '.join((p.name, *(q.name for q in p.parameters)))})"
-            for p in self.facts.problem.domain.predicates
-        ]
-        types = [f"(is-{name} ?x)" for name in ("object", "movable", "fixed")]
-        types += [f"(is-{kind.name} ?x)" for kind in self.facts.problem.domain.types]
         own = """(rest ?x ?r0) (at-rest ?x ?r0) (grasp ?x ?g0) (in-hand ?x ?g0) (motion ?m0)
             (moves ?x ?m0) (unsafe ?m0) (clears ?m0 ?o0 ?r0) (wants ?k0 ?x ?l0)
             (meets ?k0 ?x ?l0 ?r0) (met ?k0) (rest-at ?x ?l0 ?r0) (stand ?l0 ?b0) (at-stand ?b0)"""
@@ -145,11 +139,28 @@ class StockDeclaration(PddlStreamSampling):
             "(exists (?x ?l0 ?r0) (and (wants ?k0 ?x ?l0) (rest-at ?x ?l0 ?r0) (at-rest ?x ?r0) "
         )
         condition += "(meets ?k0 ?x ?l0 ?r0)))"
-        constants = " ".join(constant.name for constant in self.facts.problem.domain.constants)
+        derived = [f"(:derived (unsafe ?m0) {unsafe})", f"(:derived (met ?k0) {condition})"]
+        return self._domain_text(own, texts, derived)
+
+    def _domain_text(self, predicates: str, actions: Sequence[str], derived: Sequence[str]) -> str:
+        """Return the PDDL domain.
+
+        Args:
+            predicates: declarations beside those of the facts and the types.
+            actions: text of each action.
+            derived: text of each axiom.
+        """
+        domain = self.facts.problem.domain
+        atoms = [
+            f"({' '.join((p.name, *(q.name for q in p.parameters)))})" for p in domain.predicates
+        ]
+        types = [f"(is-{name} ?x)" for name in ("object", "movable", "fixed")]
+        types += [f"(is-{kind.name} ?x)" for kind in domain.types]
+        declared = dict.fromkeys([*atoms, *types, predicates, *self.declared])
+        constants = " ".join(constant.name for constant in domain.constants)
         return (
             f"(define (domain d) (:requirements :strips :equality) (:constants {constants})"
-            f" (:predicates {' '.join(dict.fromkeys([*atoms, *types, own, *self.declared]))})"
-            f" {' '.join(texts)} (:derived (unsafe ?m0) {unsafe}) (:derived (met ?k0) {condition}))"
+            f" (:predicates {' '.join(declared)}) {' '.join(actions)} {' '.join(derived)})"
         )
 
     def _stream(
