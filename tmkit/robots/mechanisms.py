@@ -132,6 +132,19 @@ def is_movable(scene: SceneGraph, frame: str) -> bool:
     return not set(MOVABLE_CLASSES).isdisjoint(scene.classes(frame))
 
 
+def remove_movable(scene: SceneGraph, *, keep: Collection[str] = ()) -> SceneGraph:
+    """Return a scene without its movable objects and the frames that they carry.
+
+    Args:
+        scene: the scene.
+        keep: movable frames that stay. Those on a removed object are removed with it.
+    """
+    for frame in movable_frames(scene):
+        if frame not in keep and frame in scene:
+            scene = scene.remove_frame(frame, subtree=True)
+    return scene
+
+
 def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulator]) -> str | None:
     """Return the joint that a handle moves.
 

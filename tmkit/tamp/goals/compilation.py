@@ -58,7 +58,7 @@ from tmkit.pddl.formulas import (
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import Manipulator, movable_frames
-from tmkit.robots.mechanisms import moved_frames
+from tmkit.robots.mechanisms import moved_frames, remove_movable
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.planning_domain import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
@@ -312,14 +312,12 @@ def _places_at_goal(
         context: scene and configuration before the action, samplers and arms.
         targets: goals of all objects.
     """
-    target = goal.goal
+    target, scene, q = goal.goal, context.scene, context.q
     if isinstance(target, ObjectAt) and not isinstance(target.pose, Pose):
-        scene, q = context.scene, context.q
         for placement in placements_at_centre(scene, target.frame, target.relative_to, q=q):
             yield Place(target.frame, placement.support, placement.support_from_object)
         return
     if isinstance(target, ObjectIn):
-        scene, q = context.scene, context.q
         is_random = context.sampling is not None and context.sampling.is_random
         regions = [other.region for other in targets if isinstance(other, ObjectIn)]
         if regions.count(target.region) == 1 and not is_random:
@@ -333,7 +331,6 @@ def _places_at_goal(
         return
     assert goal.support is not None
     assert isinstance(target.pose, Pose)
-    scene, q = context.scene, context.q
     pose = scene.pose(target.relative_to, relative_to=goal.support, q=q) @ target.pose
     domain_poses = [place.pose for place in places if place.support == goal.support]
     for sample in _samples(pose, target, domain_poses, context.rng):
@@ -581,11 +578,7 @@ def _goal_facts(
 def _isolate(scene: SceneGraph, frame: str, anchor: str, q: Configuration) -> SceneGraph:
     """Return a scene without movable objects other than one and the reference of its goal."""
     scene = scene.reparent(frame, scene.root(frame), q=q)
-    remaining = {frame, anchor, *scene.ancestors(anchor)}
-    for other in movable_frames(scene):
-        if other not in remaining and other in scene:
-            scene = scene.remove_frame(other, subtree=True)
-    return scene
+    return remove_movable(scene, keep={frame, anchor, *scene.ancestors(anchor)})
 
 
 def _resting_poses(

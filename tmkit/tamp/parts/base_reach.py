@@ -21,7 +21,8 @@ from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Pick
 from tmkit.motion import CollisionWorld, IkSettings, inverse_kinematics_solutions
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots import Manipulator
+from tmkit.robots.mechanisms import remove_movable
 from tmkit.spatial import Pose
 
 BasePose = tuple[float, float, float]
@@ -115,10 +116,7 @@ class BaseReach:
         As in a motion, pairs that are near each other before the action may stay so.
         """
         if self._fixed is None:
-            scene = self._context.scene
-            for name in movable_frames(scene):
-                if name in scene:
-                    scene = scene.remove_frame(name, subtree=True)
+            scene = remove_movable(self._context.scene)
             rules = self._context.arm(self._arm.name).primitives.rules
             q = self._configuration(scene, self._current_pose(), {})
             world = rules.world(

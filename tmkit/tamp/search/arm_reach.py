@@ -23,6 +23,7 @@ from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
+from tmkit.robots.mechanisms import remove_movable
 from tmkit.spatial import Pose
 from tmkit.tamp.search.hand_tables import HandTables, pose_key
 from tmkit.tamp.search.search_node import SearchNode, Transfer
@@ -328,10 +329,7 @@ class ArmReach:
     def _without_movables(self, arm: ArmMotionPlanner) -> tuple[SceneGraph, CollisionWorld]:
         """Return the start scene without movable objects, and its collision world."""
         if self._static_world is None:
-            scene = self.tree.root.scene
-            for name in movable_frames(scene):
-                if name in scene:
-                    scene = scene.remove_frame(name, subtree=True)
+            scene = remove_movable(self.tree.root.scene)
             rules = arm.primitives.rules
             world = rules.world(scene, rules.allowed_contacts(scene), margin=PLANNING_MARGIN)
             self._static_world = scene, world

@@ -29,7 +29,7 @@ from tmkit.manipulation.samplers import SeededSamplers
 from tmkit.motion.regions.solids import reach
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, movable_frames
-from tmkit.robots.mechanisms import moved_frames
+from tmkit.robots.mechanisms import moved_frames, remove_movable
 from tmkit.spatial import Pose
 
 _REQUIRED_BACK_OFFSETS = (0.006, 0.012)
@@ -516,11 +516,7 @@ def _hand_angles(table: _Table, reference_from_object: Pose) -> NDArray[np.float
 
 def _extract_object(scene: SceneGraph, name: str) -> SceneGraph:
     """Return the scene of one object without the movable objects on it."""
-    object_scene = scene.extract(name)
-    for frame in movable_frames(object_scene):
-        if frame in object_scene and frame != name:
-            object_scene = object_scene.remove_frame(frame, subtree=True)
-    return object_scene
+    return remove_movable(scene.extract(name), keep=(name,))
 
 
 def _radius(scene: SceneGraph) -> float:

@@ -21,6 +21,7 @@ from tmkit.manipulation.actions.candidates import Candidate, Pick, Place
 from tmkit.manipulation.actions.pick_place import ArmMotionPlanner
 from tmkit.manipulation.actions.timing_breakdown import PlanningStage
 from tmkit.robots import movable_frames
+from tmkit.robots.mechanisms import remove_movable
 from tmkit.spatial import Pose
 from tmkit.tamp.context import PlanningContext, SearchLog
 from tmkit.tamp.domains.semantics import pddl_name
@@ -208,7 +209,7 @@ class TransferComparison:
         if operator not in self._placements:
             scene = self._attach_to_hand(node.version.scene, name, arm)
             fixed_names = self._dependencies(node, name, operator)
-            for version in (scene, self._remove_movable(scene, fixed_names)):
+            for version in (scene, remove_movable(scene, keep=fixed_names)):
                 context = self.tree.context(node.version, scene=version, seed=self.seed)
                 try:
                     candidates = self.tree.domain.candidates(self.guide.actions[operator], context)
@@ -235,14 +236,6 @@ class TransferComparison:
         }
         ancestors = (ancestor for frame in arguments for ancestor in scene.ancestors(frame))
         return {name, *arguments, *ancestors}
-
-    def _remove_movable(self, scene: SceneGraph, fixed_names: set[str]) -> SceneGraph:
-        """Return a scene without the movable objects that are not among some frames."""
-        bare_scene = scene
-        for name in movable_frames(scene):
-            if name not in fixed_names and name in bare_scene:
-                bare_scene = bare_scene.remove_frame(name, subtree=True)
-        return bare_scene
 
     def _attach_to_hand(self, scene: SceneGraph, name: str, arm: str | None) -> SceneGraph:
         """Return a scene in which an object is in the hand at an arbitrary pose."""
@@ -312,7 +305,7 @@ class TransferComparison:
             draw: number of the draw.
         """
         held_scene = self._attach_to_hand(node.version.scene, transfer.name, transfer.arm)
-        bare_scene = self._remove_movable(held_scene, fixed_names)
+        bare_scene = remove_movable(held_scene, keep=fixed_names)
         suffix = f" {self.generation}" * bool(self.generation)
         seed = seed_of(self.seed, f"{transfer} {draw}" + suffix)
         samplings = [(held_scene, True)]
