@@ -151,11 +151,11 @@ void place(const Link* links, std::size_t count, const Joint* joints, Pose* pose
     }
 }
 
-// Upper bound of the motion of the points of an item in half an interval.
+// Upper bound of the motion of the points of an item in half an interval, to first order.
 INLINE Floats reach(const PlacedGeometry& placed, const Vector& moves, const Vector& turns) {
     const float* half = placed.geometry->half;
     const float radius = __builtin_sqrtf(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
-    return length(moves) + radius * length(turns) + placed.remainder;
+    return length(moves) + radius * length(turns);
 }
 
 void place_geometry(const Geometry& geometry, const Pose* poses, const Twist* twists,
@@ -181,7 +181,7 @@ void place_geometry(const Geometry& geometry, const Pose* poses, const Twist* tw
         placed.turns = twist.angular;
         placed.moves = twist.linear + cross(twist.angular, placed.center);
         placed.remainder = (4.0f * geometry.remainder) * half * half;
-        placed.reach = reach(placed, placed.moves, placed.turns);
+        placed.reach = reach(placed, placed.moves, placed.turns) + placed.remainder;
     }
     placed.span = geometry.half[0] * absolute(placed.columns[0]) +
                   geometry.half[1] * absolute(placed.columns[1]) +
@@ -264,7 +264,8 @@ Overlap overlap_of(const PlacedGeometry& a, const PlacedGeometry& b, const Twist
     if (bits(swept) == 0) return {0, 0};
     if (moves && b.geometry->link >= 0) {
         const Relative of_a = relative(a, *common), of_b = relative(b, *common);
-        limit = reach(a, of_a.moves, of_a.turns) + reach(b, of_b.moves, of_b.turns) + within;
+        limit = reach(a, of_a.moves, of_a.turns) + a.remainder + reach(b, of_b.moves, of_b.turns) +
+                b.remainder + within;
         swept = at_most(widest, limit);
         if (bits(swept) == 0) return {0, 0};
     }
@@ -371,7 +372,7 @@ INLINE Floats reach_in_direction(const PlacedGeometry& placed, const Twist& comm
     const Vector turns = absolute(project(placed.columns, cross(by.turns, direction)));
     const float* half = placed.geometry->half;
     return absolute(dot(direction, by.moves)) + half[0] * turns.x + half[1] * turns.y +
-           half[2] * turns.z + placed.remainder;
+           half[2] * turns.z;
 }
 
 // Bounds of the height of a shape along a direction in its axes.
@@ -448,25 +449,65 @@ INLINE Floats top_of(const Geometry& geometry, const Vector& direction, unsigned
     return top;
 }
 
+// The lanes in which a direction separates two geometries in the whole interval, given the distance
+// of their centres in its middle, and the height of the second there. To first order, a point p of
+// a body that turns by w has the height p . (n + t n x w) along the direction n at a time t from -1
+// to 1: the height of the body is convex in t, and largest at an end.
+unsigned apart_in_motion(const PlacedGeometry& a, const PlacedGeometry& b, const Twist& common,
+                         const Vector& normal, const Floats& between, const Floats& top_of_b,
+                         unsigned lane_mask) {
+    const Geometry &of_a = *a.geometry, &of_b = *b.geometry;
+    const bool both_move = of_b.link >= 0;
+    const Relative by_a = relative(a, common);
+    const Vector tilt_a = cross(normal, by_a.turns);
+    Relative by_b{};
+    Vector tilt_b{};
+    Floats drift = dot(normal, by_a.moves);
+    if (both_move) {
+        by_b = relative(b, common);
+        tilt_b = cross(normal, by_b.turns);
+        drift -= dot(normal, by_b.moves);
+    }
+    // The end towards which the centres approach first.
+    Floats end = select(above(drift, Floats{}), broadcast(-1.0f), broadcast(1.0f));
+    for (int i = 0; i < 2 && lane_mask; ++i, end = -end) {
+        const Vector towards_a = project(a.columns, -1.0f * (normal + end * tilt_a));
+        Floats gap = between + end * drift;
+        if (both_move) gap -= top_of(of_b, project(b.columns, normal + end * tilt_b), lane_mask);
+        else gap -= top_of_b;
+        lane_mask &= bits(above(gap + of_a.radius, least_top_of(of_a, towards_a)));
+        if (lane_mask) lane_mask &= bits(above(gap, top_of(of_a, towards_a, lane_mask)));
+    }
+    return lane_mask;
+}
+
 unsigned apart(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common,
-               const float* direction, const Vector* root_normal, float within,
-               unsigned lane_mask) {
+               const float* direction, const Vector* root_normal, float within, unsigned lane_mask,
+               bool is_close) {
     const Vector between = a.center - b.center,
                  normal = direction ? combine(b.columns, direction) : *root_normal;
     const Geometry &of_a = *a.geometry, &of_b = *b.geometry;
     Floats gap = dot(normal, between) - (of_a.radius + of_b.radius + within);
     if ((bits(above(gap, Floats{})) & lane_mask) == 0) return 0;  // both contain their centres
-    if (direction) gap -= support_height(of_b, direction);
-    else gap -= top_of(of_b, project(b.columns, normal), lane_mask);
-    if (common) gap -= reach_in_direction(a, *common, normal);
-    if (common && of_b.link >= 0) gap -= reach_in_direction(b, *common, normal);
+    const Floats between_centers = gap,
+                 top_of_b = direction ? broadcast(support_height(of_b, direction))
+                                      : top_of(of_b, project(b.columns, normal), lane_mask);
+    gap -= top_of_b;
     const Vector of_normal = project(a.columns, -1.0f * normal);
-    const Floats to_center = gap + of_a.radius;
-    const unsigned surely = bits(above(to_center, most_top_of(of_a, of_normal))) & lane_mask;
-    if (surely == lane_mask || of_a.is_box) return surely;
+    Floats least = gap;
+    if (common) least -= reach_in_direction(a, *common, normal);
+    if (common && of_b.link >= 0) least -= reach_in_direction(b, *common, normal);
+    const unsigned surely =
+        bits(above(least + of_a.radius, most_top_of(of_a, of_normal))) & lane_mask;
+    is_close = is_close && common;
+    if (surely == lane_mask || (of_a.is_box && !is_close)) return surely;
+    if (!is_close) gap = least;
     const unsigned open =
-        bits(above(to_center, least_top_of(of_a, of_normal))) & lane_mask & ~surely;
-    return open ? surely | (bits(above(gap, top_of(of_a, of_normal, open))) & open) : surely;
+        bits(above(gap + of_a.radius, least_top_of(of_a, of_normal))) & lane_mask & ~surely;
+    if (!open) return surely;
+    return surely |
+           (is_close ? apart_in_motion(a, b, *common, normal, between_centers, top_of_b, open)
+                     : bits(above(gap, top_of(of_a, of_normal, open))) & open);
 }
 
 void reach(const PlacedGeometry& a, const PlacedGeometry& b, const Twist& common,

@@ -8,6 +8,7 @@ namespace {
 
 // Rounding of single precision, with a safety factor.
 constexpr double rounding = 1e-6;
+constexpr float unbounded = 1e30f;
 
 bool has_direction(const WarmStart& warm) {
     return warm.direction[0] != 0.0f || warm.direction[1] != 0.0f || warm.direction[2] != 0.0f;
@@ -199,12 +200,13 @@ unsigned LanePairs::meet(const Model::Candidate& pair, std::int32_t link, unsign
     }
     WarmStart& warm = warm_of(a, b);
     if (is_plane) warm.direction[2] = 1.0f;
+    const float distance = within(margin, shape_b) + remainder(a, b, link);
     if (has_direction(warm))
         overlap.swept &= ~kernels_.apart(shape_a, shape_b, common, warm.direction, nullptr,
-                                         within(margin, shape_b), overlap.swept);
+                                         distance, overlap.swept, false);
     if (overlap.swept && !is_plane && shape_a.geometry->count > 1)
-        overlap.swept &= ~kernels_.apart(shape_a, shape_b, common, nullptr, &normal,
-                                         within(margin, shape_b), overlap.swept);
+        overlap.swept &= ~kernels_.apart(shape_a, shape_b, common, nullptr, &normal, distance,
+                                         overlap.swept, false);
     if (overlap.swept)
         workspace_.near.push_back({pair, link, overlap.swept, overlap.middle & overlap.swept, 0});
     return inside;
@@ -225,12 +227,19 @@ const float* LanePairs::separate(NearPair& near_pair, const coal::Vec3s& ray,
     const coal::Vec3s local = model_.pose(b, data_).getRotation().transpose() * direction;
     WarmStart& warm = warm_of(a, b);
     for (int k = 0; k < 3; ++k) warm.direction[k] = static_cast<float>(local[k]);
-    if (!near_pair.waiting || !in_present_lanes) return warm.direction;
+    if (in_present_lanes) separate_closely(near_pair);
+    return warm.direction;
+}
+
+void LanePairs::separate_closely(NearPair& near_pair) {
+    const auto& [a, b, margin] = near_pair.pair;
+    const WarmStart& warm = warm_of(a, b);
+    if (!near_pair.waiting || !has_direction(warm)) return;
     const std::int32_t at_a = place_number(a), at_b = place_number(b);
     near_pair.waiting &= ~kernels_.apart(
         workspace_.shapes[at_a], workspace_.shapes[at_b], twist(near_pair.link), warm.direction,
-        nullptr, within(margin, workspace_.shapes[at_b]), near_pair.waiting);
-    return warm.direction;
+        nullptr, within(margin, workspace_.shapes[at_b]) + remainder(a, b, near_pair.link),
+        near_pair.waiting, true);
 }
 
 double LanePairs::reach(const NearPair& near_pair, int lane, const float* direction) {
@@ -239,7 +248,32 @@ double LanePairs::reach(const NearPair& near_pair, int lane, const float* direct
     std::array<float, lanes::width> by{};
     kernels_.reach(workspace_.shapes[at_a], workspace_.shapes[at_b],
                    workspace_.twists[near_pair.link + 1], direction, by.data());
-    return static_cast<double>(by[static_cast<std::size_t>(lane)]);
+    return static_cast<double>(by[static_cast<std::size_t>(lane)] +
+                               remainder(near_pair.pair.a, near_pair.pair.b, near_pair.link));
+}
+
+float LanePairs::remainder(std::int32_t a, std::int32_t b, std::int32_t common) const {
+    if (!moves_) return 0.0f;
+    const bool both_move = b < model_.moving_count;
+    const float most = both_move ? remainder_from(common, a) + remainder_from(common, b)
+                                 : workspace_.geometries[a].remainder;
+    return 4.0f * most * half_[0] * half_[0];
+}
+
+float LanePairs::remainder_from(std::int32_t common, std::int32_t shape) const {
+    if (model_.collision_shape(shape).kind == GeometryKind::plane) return unbounded;
+    const std::vector<RemainderBound>& bounds = data_.lanes->remainders;
+    const auto turns = [&](std::int32_t link) {
+        return bounds[std::size_t(link + 1)].turns - bounds[std::size_t(common + 1)].turns;
+    };
+    std::int32_t link = model_.placed[shape].link;
+    double sum = 0.5 * turns(link) * turns(link) * workspace_.sizes[shape];
+    while (link != common) {
+        const RemainderBound& bound = bounds[std::size_t(link + 1)];
+        link = model_.links[link].parent;
+        sum += turns(link) * (0.5 * turns(link) * bound.length + bound.slide);
+    }
+    return static_cast<float>(sum);
 }
 
 }  // namespace tmkit

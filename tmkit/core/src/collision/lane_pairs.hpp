@@ -73,11 +73,13 @@ struct StateWorkspace {
     std::int64_t now = 0;                       // the number of their lanes
 };
 
-// Upper bound of the motion of the points on a link in half of a motion, beyond the first order;
-// see swept_motion.cpp.
+// What bounds the motion of the points on a link in half of a motion beyond the first order; see
+// swept_motion.cpp.
 struct RemainderBound {
-    double by_size = 0.0, constant = 0.0;  // by the size of the shape
-    double turns = 0.0;                    // of the joints up to the link [rad]
+    double turns = 0.0;         // of the joints from the root [rad]
+    double length = 0.0;        // the largest distance from its parent [m]
+    double slide = 0.0;         // of its joint [m]
+    double without_size = 0.0;  // of the link's origin [m]
 };
 
 struct CollisionView::Scratch::Lanes {
@@ -178,8 +180,9 @@ protected:
         return warm;
     }
 
-    // Add the lanes in which a ray separates a pair: they need no further check. Return the
-    // direction.
+    // Remove the lanes in which the last direction separates a pair: they need no further check.
+    void separate_closely(NearPair& near_pair);
+    // The same by a ray, which is the last direction then; return it.
     const float* separate(NearPair& near_pair, const coal::Vec3s& ray,
                           bool in_present_lanes = true);
     // Upper bound of the approach of a pair in half an interval, along a direction if given.
@@ -224,6 +227,11 @@ private:
     const lanes::Twist* twist(std::int32_t link) const {
         return moves_ ? &workspace_.twists[link + 1] : nullptr;
     }
+
+    // Upper bound of the approach of a pair in half an interval beyond the first order, in the
+    // frame of the link that carries both; and of the motion of a shape in half of the motion.
+    float remainder(std::int32_t a, std::int32_t b, std::int32_t common) const;
+    float remainder_from(std::int32_t common, std::int32_t shape) const;
 
     lanes::Floats half_{};
     bool moves_ = false;

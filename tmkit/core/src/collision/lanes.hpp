@@ -111,11 +111,13 @@ struct Kernels {
     // Return the lanes in which they certainly overlap in the middle, deeper than a distance.
     unsigned (*inside)(const PlacedGeometry& a, const PlacedGeometry& b, float by);
     // Return those of the given lanes in which they keep a distance along a direction, which points
-    // from b to a in the axes of b; by default along a normal in root axes.
+    // from b to a in the axes of b; by default along a normal in root axes. Movements beyond the
+    // first order are part of the distance. `is_close` bounds the others closely, at more cost.
     unsigned (*apart)(const PlacedGeometry& a, const PlacedGeometry& b, const Twist* common,
                       const float* direction, const Vector* normal, float within,
-                      unsigned lane_mask);
-    // Upper bound of their approach in half an interval, along a direction if given, by lane.
+                      unsigned lane_mask, bool is_close);
+    // Upper bound of their approach in half an interval to first order, along a direction if given,
+    // by lane.
     void (*reach)(const PlacedGeometry& a, const PlacedGeometry& b, const Twist& common,
                   const float* direction, float* results);
     // Return the first of the nodes that are nearest to a point. Eight nodes are a block, with the

@@ -97,6 +97,8 @@ private:
             const NearPair near_pair = workspace_.near[i];
             if (meet(near_pair.pair, near_pair.link, near_pair.waiting)) hit(near_pair.pair, 0);
         }
+        for (std::size_t i = first; i < workspace_.near.size() && half_ > 0.0 && !contact_pair; ++i)
+            separate_closely(workspace_.near[i]);
         for (const int lane : bisection)
             if (!contact_pair) contact_pair = check_lane(now, lane, first, is_finest);
         return contact_pair ? contact_pair : divide(now, first, is_finest);
@@ -125,6 +127,7 @@ private:
     // Return whether a pair collides in a lane, at the poses of the links.
     bool measure(NearPair& near_pair, int lane) {
         const auto& [a, b, margin] = near_pair.pair;
+        const unsigned bit = 1u << lane;
         place_exactly(a);
         place_exactly(b);
         // The effect of single precision on a movement is a fraction of that on a position.
@@ -135,10 +138,12 @@ private:
         const double distance = distance_within(model_.shape(a, data_), model_.shape(b, data_),
                                                 margin, limit, warm, data_);
         if (distance <= margin) return true;
+        if (distance <= limit) near_pair.waiting |= bit;
         const float* direction = warm.ray.isZero(1e-6) ? nullptr : separate(near_pair, warm.ray);
-        if (distance <= limit &&
+        if ((near_pair.waiting & bit) &&
             (!direction || distance <= least + reach(near_pair, lane, direction)))
-            near_pair.open |= 1u << lane;
+            near_pair.open |= bit;
+        near_pair.waiting &= ~bit;
         return false;
     }
 
@@ -206,36 +211,37 @@ private:
         return link.multiplier * (q1_[link.q_index] - q0_[link.q_index]);
     }
 
-    // Upper bounds of the motion of each shape's points from the middle of the motion to an end,
-    // beyond the first order. Their acceleration is at most the sum over the joints of their speed
-    // by that joint times the rotations of those before, twice, and of that joint. Their distance
-    // from an axis is at most the size of the shape and the lengths of the links between: the bound
-    // is linear in the size. Links follow their parents.
+    // Upper bounds of the motion of points from the middle of the motion to an end, beyond the
+    // first order. Their acceleration is at most the sum over the joints of their speed by that
+    // joint times the rotations of those before, twice, and of that joint. Their distance from an
+    // axis is at most the size of the shape and the lengths of the links between. The rotations sum
+    // up to half the square of all turns; seen from another link, only of those after it. Links
+    // follow their parents.
     void bound_remainders() {
         std::vector<RemainderBound>& bounds = data_.lanes->remainders;
         bounds.assign(model_.links.size() + 1, {});  // after that of the root
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
             const Model::Link& joint = model_.links[i];
-            const int parent_row = joint.parent + 1;
-            const RemainderBound& parent = bounds[std::size_t(parent_row)];
-            RemainderBound& bound = bounds[i + 1] = parent;
+            const RemainderBound& parent = bounds[std::size_t(joint.parent + 1)];
+            RemainderBound& bound = bounds[i + 1];
             const double value = 0.5 * std::abs(change(joint));
-            double length = workspace_.lengths[i];
+            bound.turns = parent.turns;
+            bound.length = workspace_.lengths[i];
             if (joint.prismatic) {
-                length += std::abs(joint.offset) +
-                          std::abs(joint.multiplier) *
-                              std::max(std::abs(q0_[joint.q_index]), std::abs(q1_[joint.q_index]));
-                bound.constant += value * parent.turns;
+                bound.slide = value;
+                bound.length += std::abs(joint.offset) +
+                                std::abs(joint.multiplier) * std::max(std::abs(q0_[joint.q_index]),
+                                                                      std::abs(q1_[joint.q_index]));
             } else {
-                bound.by_size += value * (parent.turns + 0.5 * value);
                 bound.turns += value;
             }
-            bound.constant += parent.by_size * length;
+            bound.without_size = parent.without_size +
+                                 parent.turns * (0.5 * parent.turns * bound.length + bound.slide);
         }
         for (std::int32_t i = 0; i < model_.moving_count; ++i) {
-            const int row = model_.placed[i].link + 1;
-            const RemainderBound& bound = bounds[std::size_t(row)];
-            const double most = bound.by_size * workspace_.sizes[i] + bound.constant;
+            const RemainderBound& bound = bounds[std::size_t(model_.placed[i].link + 1)];
+            const double most =
+                0.5 * bound.turns * bound.turns * workspace_.sizes[i] + bound.without_size;
             const bool is_plane = model_.collision_shape(i).kind == GeometryKind::plane;
             workspace_.geometries[i].remainder = static_cast<float>(is_plane ? unbounded : most);
         }

@@ -113,7 +113,7 @@ TEST_CASE("every instruction set gives the same bits") {
             const bool is_given = round % 8 < 4 || overlap[k].swept == 0;
             apart[k] = kernels.apart(shapes[k][0], shapes[k][1], common,
                                      is_given ? direction.data() : nullptr, &normals[k], 0.001f,
-                                     0xFFu >> round % 3);
+                                     0xFFu >> round % 3, is_given);
             found[k] = kernels.nearest(&joints[0].value, 2, 3, point.data());
         }
         CHECK(same_bits(poses[0], poses[1]));
@@ -187,7 +187,7 @@ TEST_CASE("a table of farthest points agrees with all points in lanes") {
                 lanes::kernels().place_geometry(geometries[k], poses.data(), nullptr,
                                                 lanes::Floats{}, shapes[k]);
             found[i] = lanes::kernels().apart(shapes[0], shapes[1], nullptr, direction, &normal,
-                                              1e-3f, wanted);
+                                              1e-3f, wanted, true);
         }
         CHECK(found[0] == found[1]);
         apart += std::popcount(found[0]);
