@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kinder import disc, tasks, vega
+from benchmarks.kinder import disc, dynamic, tasks, vega
 from benchmarks.kinder.robots import Robot, make_tidybot
 from benchmarks.kinder.worlds import Observation, Task
 
@@ -26,6 +26,8 @@ class Family:
         robot: function that makes the robot, with a folder for its files.
         place_gap: height above its support at which an object is released [m]. Contact is a
             collision in the environments.
+        repeats: number of times that an action is sent: a motion at most, an event always.
+        tolerance: largest error of a joint after an action that was carried out [rad or m].
     """
 
     module: str
@@ -34,9 +36,13 @@ class Family:
     variants: tuple[str, ...] = ("",)
     place_gap: float = 0.002
     robot: Callable[[Path], Robot] = make_tidybot
+    repeats: int = 1
+    tolerance: float = 1e-3
 
-    def configuration(self) -> Any:
-        """Return the configuration with its defaults."""
+    def configuration(self, environment: str) -> Any:
+        """Return the configuration with its defaults, or the file of a task in MuJoCo."""
+        if not self.config:
+            return dynamic.task_file(environment)
         return getattr(importlib.import_module(f"kinder.envs.{self.module}"), self.config)()
 
 
@@ -89,6 +95,15 @@ FAMILIES = {
     ),
     "Packing3D": Family(
         "kinematic3d.packing3d", "Packing3DEnvConfig", tasks.packing_task, ("p1", "p2", "p3")
+    ),
+    "PickPlace3D": Family(
+        "dynamic3d",
+        "",
+        dynamic.ground_task,
+        ("o1",),
+        robot=dynamic.make_dynamic_tidybot,
+        repeats=20,
+        tolerance=5e-3,
     ),
     "PrplLab3D": Family(
         "kinematic3d.prpl3d", "PrplLab3DEnvConfig", tasks.laboratory_task, ("o1", "o2"), 0.055

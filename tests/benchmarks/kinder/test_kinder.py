@@ -51,6 +51,7 @@ def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robots]:
         "Motion2D-p3",
         "Obstruction2D-o1",
         "Obstruction3D-o1",
+        "PickPlace3D-o1",
         "Transport3D-o1",
         "VegaMotion3D",
         "VegaPickPlace3D",
@@ -59,8 +60,17 @@ def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robots]:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_environment_terminates(robots: Robots, environment: str, seed: int) -> None:
     """The plan's actions reach the goal of the environment."""
+    skip_unless_registered(environment)
     outcome = run_tmkit(environment, seed, robots, time_limit=120.0)
     assert outcome.is_solved, outcome.cause
+
+
+def skip_unless_registered(environment: str) -> None:
+    """Skip a test if KinDER lacks the library of an environment's simulator."""
+    import kinder
+
+    if f"kinder/{environment}-v0" not in kinder.get_all_env_ids():
+        pytest.skip(f"{environment} is not registered: see the README on MuJoCo")
 
 
 def center_of(episode: Episode) -> np.ndarray:
@@ -78,6 +88,9 @@ def hand_of(episode: Episode) -> tuple[str, np.ndarray]:
         return "R_ee", simulation.end_effector_pose.t
     if episode.environment == "VegaPickPlace3D":
         return "L_ee", simulation.end_effector_pose("left").t
+    if episode.environment.startswith("PickPlace3D"):
+        simulation = simulation._robot_env.sim
+        return "bracelet_link", simulation.data.mj_data.body("robot_bracelet_link").xpos
     return "tool_frame", np.array(simulation.robot.arm.get_end_effector_pose().position)
 
 
@@ -87,6 +100,7 @@ def test_scenes_are_those_of_the_environment(robots: Robots, environment: str) -
 
     The environment's simulation is read here alone, to check the scenes.
     """
+    skip_unless_registered(environment)
     episode = Episode(environment, 0, robots.of(environment))
     task, observation = episode.task(), episode.observation
     for name in observation.names(""):
@@ -144,6 +158,23 @@ def test_a_refused_motion_is_planned_again(robots: Robots, monkeypatch: pytest.M
     assert outcome.is_solved, outcome.cause
     assert outcome.plans == 2
     assert "refused" in outcome.cause
+
+
+def test_a_missed_grasp_is_planned_again(robots: Robots, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hand that does not close once makes one refusal; the next plan picks the object again."""
+    skip_unless_registered("PickPlace3D-o1")
+    episode = Episode("PickPlace3D-o1", 0, robots.of("PickPlace3D-o1"))
+    step, closings = episode.env.step, []
+
+    def step_without_first_closing(values: np.ndarray) -> tuple:
+        closings.extend([values] if values[10] > 0.5 else [])
+        return step(values * (np.arange(11) != 10) if len(closings) <= 20 else values)
+
+    monkeypatch.setattr(episode.env, "step", step_without_first_closing)
+    outcome = episode.run()
+    assert outcome.is_solved, outcome.cause
+    assert outcome.plans == 2
+    assert "grasp of cube1 refused" in outcome.cause
 
 
 def test_the_bilevel_planner_runs_on_its_environments(robots: Robots) -> None:
