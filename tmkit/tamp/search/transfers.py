@@ -168,16 +168,12 @@ class TransferAttempts:
     def _attempts(self, node: SearchNode) -> Iterator[Attempt | None]:
         """Make one attempt at each step, in turns of all kinds of attempts."""
         settings = self.settings
-        free_transfers = [
-            self._carry_out_directly(node, transfer, analysis)
-            for transfer, analysis in node.first_transfers
-            if analysis.direct
-        ]
-        blocked_transfers = [
-            self._carry_out_directly(node, transfer, analysis)
-            for transfer, analysis in node.first_transfers
-            if not analysis.direct
-        ]
+        free_transfers: list[Iterator[Attempt | None]] = []
+        later_transfers: list[Iterator[Attempt | None]] = []
+        for transfer, analysis in node.first_transfers:
+            is_free = analysis.direct and not self._prevents_another(node, transfer, analysis)
+            transfers = free_transfers if is_free else later_transfers
+            transfers.append(self._carry_out_directly(node, transfer, analysis))
         blocker_moves = self._move_blockers(node)
         regrasps = [
             self._regrasp(node, transfer, analysis)
@@ -187,7 +183,7 @@ class TransferAttempts:
         any_actions = self._attempt_any_action(node)
         for turn in itertools.count():
             # Blocked transfers may be free at other placements.
-            transfers = [*free_transfers, *(blocked_transfers if turn else ())]
+            transfers = [*free_transfers, *(later_transfers if turn else ())]
             attempts = itertools.chain(
                 _take_from_each(transfers, settings.attempts_per_transfer),
                 (self._propose(node, operator) for operator in node.other_operators),
@@ -250,6 +246,14 @@ class TransferAttempts:
         limit = self.settings.crowding_limit
         pairs = (pair for pair in analysis.direct if not is_early or crowding[pair[1]] < limit)
         return sorted(pairs, key=lambda pair: round(crowding[pair[1]], 1))
+
+    def _prevents_another(self, node: SearchNode, transfer: Transfer, analysis: Analysis) -> bool:
+        """Return whether each placement of a transfer leaves no contact to another transfer."""
+        if len(node.first_transfers) < 2:
+            return False
+        places = list(dict.fromkeys(analysis.places[number] for _, number in analysis.direct))
+        crowding = self.comparison.crowding(node, transfer, places, node.first_transfers)
+        return min(crowding) >= self.settings.crowding_limit
 
     def _count_check(self) -> bool:
         """Count a rejected placement or grasp; return whether the checks are worth an attempt."""
