@@ -168,12 +168,15 @@ class TransferAttempts:
     def _attempts(self, node: SearchNode) -> Iterator[Attempt | None]:
         """Make one attempt at each step, in turns of all kinds of attempts."""
         settings = self.settings
-        free_transfers: list[Iterator[Attempt | None]] = []
-        later_transfers: list[Iterator[Attempt | None]] = []
-        for transfer, analysis in node.first_transfers:
-            is_free = analysis.direct and not self._prevents_another(node, transfer, analysis)
-            transfers = free_transfers if is_free else later_transfers
-            transfers.append(self._carry_out_directly(node, transfer, analysis))
+        free_pairs = [pair for pair in node.first_transfers if pair[1].direct]
+        early_pairs = [pair for pair in free_pairs if not self._prevents_another(node, *pair)]
+        early_pairs = early_pairs or free_pairs
+        early_transfers = [self._carry_out_directly(node, *pair) for pair in early_pairs]
+        later_transfers = [
+            self._carry_out_directly(node, *pair)
+            for pair in node.first_transfers
+            if pair not in early_pairs
+        ]
         blocker_moves = self._move_blockers(node)
         regrasps = [
             self._regrasp(node, transfer, analysis)
@@ -183,7 +186,7 @@ class TransferAttempts:
         any_actions = self._attempt_any_action(node)
         for turn in itertools.count():
             # Blocked transfers may be free at other placements.
-            transfers = [*free_transfers, *(later_transfers if turn else ())]
+            transfers = [*early_transfers, *(later_transfers if turn else ())]
             attempts = itertools.chain(
                 _take_from_each(transfers, settings.attempts_per_transfer),
                 (self._propose(node, operator) for operator in node.other_operators),
