@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 import tmkit as tk
-from tmkit._support.extras import require
+from tmkit._support.extras import is_installed, require
 from tmkit.cli.common import (
     AsJson,
     PlanFile,
@@ -48,6 +48,7 @@ from tmkit.cli.signals import ExitCode
 from tmkit.cli.tmsmt_inputs import PlanInputs, TmsmtOptions, plan_task, sort_inputs
 from tmkit.cli.viewing import open_viewer, show_tmp_plan, wait_for_browser
 from tmkit.errors import MissingExtraError
+from tmkit.simulation.engines.mujoco.registration import MUJOCO
 from tmkit.simulation.engines.pybullet.registration import PYBULLET
 from tmkit.simulation.engines.registry import ENGINES
 
@@ -79,6 +80,8 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Plan, validate, simulate and draw a tower of three blocks with a Panda."""
+    from tmkit.simulation.rendering.studio import select_renderer
+
     folder = make_folder(output)
     print_line = _discard if as_json else say
     print_line(f"Goal: {_DEMO_GOAL}")
@@ -116,10 +119,11 @@ def demo(
     has_pictures = False
     with _collect_missing_extras(omissions):
         require("PIL", "pictures", "pictures need")
+        select_renderer()
         has_pictures = True
     report = _simulate(
         result.plan,
-        tk.SimulationOptions(),
+        tk.SimulationOptions(engine=_installed_engine()),
         record=video if has_pictures else None,
         picture=picture if has_pictures else None,
         recording=tk.Recording(captions=True),
@@ -150,6 +154,13 @@ def demo(
             raise typer.Exit(ExitCode.NO)
     elif not is_ok:
         fail("; ".join([*validation.problems, *map(str, report.notes)]))
+
+
+def _installed_engine() -> str:
+    """Return the default engine, or MuJoCo if only MuJoCo is installed."""
+    if is_installed("mujoco") and not is_installed("pybullet"):
+        return MUJOCO.name
+    return PYBULLET.name
 
 
 @contextmanager

@@ -155,6 +155,11 @@ def test_choosing_a_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert select_renderer() == "tiny"
     with pytest.raises(MissingExtraError, match=r"the extra 'engines'.*mesa-vulkan-drivers"):
         select_renderer("filament")
+    monkeypatch.setattr("tmkit.simulation.rendering.studio.is_installed", lambda _: False)
+    with pytest.raises(MissingExtraError, match=r"^pictures need the extra 'engines'.*or pybullet"):
+        select_renderer()
+    with pytest.raises(MissingExtraError, match=r"the renderer 'tiny' needs pybullet: pip install"):
+        select_renderer("tiny")
 
 
 def test_without_a_vulkan_driver_the_process_goes_on() -> None:

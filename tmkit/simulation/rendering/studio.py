@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.extras import is_installed
 from tmkit.errors import MissingExtraError, SimulationError
 from tmkit.graph import SceneGraph
 from tmkit.simulation.camera import Camera, Posed, fit_camera
@@ -73,19 +74,24 @@ def select_renderer(renderer: str = "auto") -> str:
 
     Raises:
         SimulationError: if the name is unknown.
-        MissingExtraError: if ``filament`` is requested and MuJoCo or a Vulkan device is missing.
+        MissingExtraError: if the renderer is not installed. ``filament`` needs MuJoCo and a Vulkan
+            device, ``tiny`` needs pybullet.
     """
     if renderer not in _RENDERERS:
         expected = ", ".join(_RENDERERS)
         raise SimulationError(f"renderer must be one of {expected}, got {renderer!r}")
-    if renderer == "tiny":
-        return renderer
-    if is_available():
+    if renderer != "tiny" and is_available():
         return "filament"
-    if renderer == "auto":
+    if renderer != "filament" and is_installed("pybullet"):
         return "tiny"
+    if renderer == "tiny":
+        message = "the renderer 'tiny' needs pybullet: pip install pybullet"
+        raise MissingExtraError(message, extra="pybullet", module="pybullet")
+    need = "pictures need" if renderer == "auto" else "the renderer 'filament' needs"
     hint = " and a Vulkan driver, such as Debian's mesa-vulkan-drivers"
-    raise MissingExtraError.of("the renderer 'filament' needs", "engines", "mujoco", hint=hint)
+    if renderer == "auto":
+        hint += "; or pybullet"
+    raise MissingExtraError.of(need, "engines", "mujoco", hint=hint)
 
 
 class _ScratchStudio(TinyStudio):

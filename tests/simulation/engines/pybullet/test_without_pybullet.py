@@ -11,6 +11,7 @@ import pytest
 from support.processes import run_process
 
 import tmkit as tk
+from tmkit.simulation.rendering.filament import is_available
 
 BLOCKED = """
 import sys
@@ -111,10 +112,25 @@ def test_a_plan_with_pybullet_s_meshes_says_what_to_install(tmp_path: Path) -> N
     )
 
 
-def test_the_demo_ends_with_what_to_install(tmp_path: Path) -> None:
-    """The demo plans and validates, and then names the package for simulation."""
+def test_the_demo_simulates_in_mujoco(tmp_path: Path) -> None:
+    """The demo uses MuJoCo, and omits pictures if no renderer is installed either."""
     ended = run(COMMAND, "demo", "--out", tmp_path / "demo", folder=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "Simulated: SimulationReport(succeeded;" in ended.stdout
+    written = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert written >= {"plan.json", "plan.html", "report.json"}
+    if is_available():
+        assert written >= {"demo.png", "demo.webp"}
+    else:
+        assert "Vulkan driver, such as Debian's mesa-vulkan-drivers; or pybullet" in ended.stdout
+
+
+def test_the_demo_ends_with_what_to_install(tmp_path: Path) -> None:
+    """Without any engine, the demo plans and validates, and then names what to install."""
+    code = "sys.modules['mujoco'] = None\n" + COMMAND
+    ended = run(code, "demo", "--out", tmp_path / "demo", folder=tmp_path)
     assert ended.returncode == 2
     assert "Checked:" in ended.stdout
     assert ended.stderr.startswith("error: simulating needs pybullet: pip install")
+    assert "or the engine 'mujoco' of the extra 'engines'" in ended.stderr
     assert (tmp_path / "demo" / "plan.json").is_file()

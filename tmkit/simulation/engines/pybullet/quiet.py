@@ -84,7 +84,7 @@ def load_pybullet() -> Any:
             return importlib.import_module("pybullet")
         except ImportError as error:
             message = (
-                "simulating needs pybullet: pip install 'pybullet>=3.2.7' (or a conda environment"
-                " with pybullet)"
+                "simulating needs pybullet: pip install 'pybullet>=3.2.7' (wheels up to Python"
+                " 3.11; else from conda), or the engine 'mujoco' of the extra 'engines'"
             )
             raise MissingExtraError(message, extra="pybullet", module="pybullet") from error
