@@ -151,7 +151,7 @@ def test_only_allowed_sources_are_imported(
         (
             "{0}:NO_SOURCE",
             "",
-            r"batch\.toml:2: .*is no problem source: expected a class or a function, received 3",
+            r"batch\.toml:2: .*is not a problem source: expected a class or a function, received 3",
         ),
         (
             "{0}",
@@ -171,17 +171,17 @@ def test_only_allowed_sources_are_imported(
         (
             "{0}:NoDigest",
             "",
-            r"is no problem source: expected a method 'problem' and a text 'digest', received <",
+            r"is not a problem source: expected a method 'problem' and a text 'digest', received <",
         ),
         (
             "{0}:class_itself",
             "",
-            r"is no problem source: expected a method 'problem' and a text 'digest'",
+            r"is not a problem source: expected a method 'problem' and a text 'digest'",
         ),
         (
             "{0}:OnlyProblem",
             "",
-            r"is no problem source: expected a PlanningProblem and PlanningOptions of 'problem'",
+            r"is not a problem source: expected a PlanningProblem and PlanningOptions of 'problem'",
         ),
         (
             "{0}:broken",

@@ -176,7 +176,7 @@ def edits(clock: Clock) -> Callable[[], list[Row]]:
 
     def rows() -> list[Row]:
         best = clock.best
-        idle = best["nothing"]  # drawing a name, which is no part of the work
+        idle = best["nothing"]  # drawing a name, which is not a part of the work
         given_time, large = best["given 128"] - idle, best[f"given {LARGE}"] - idle
         peer = (
             f"immutables.Map.set, unchecked: {best['immutables'] - idle:.2f} us"

@@ -119,7 +119,7 @@ def test_an_object_that_the_hand_cannot_grasp_is_rejected_early(tmp_path: Path) 
     trimesh.creation.box([1.0, 1.0, 0.5]).export(tmp_path / "table.stl")
     outcome = tmkit(tmp_path, "object", "add", "table.stl")
     assert outcome.code == 2
-    assert "'table', 1000 x 1000 x 500 mm, is no object for arm 'panda'" in outcome.err
+    assert "'table', 1000 x 1000 x 500 mm, is not an object for arm 'panda'" in outcome.err
     assert "its volume times 500 kg/m^3 is 250 kg, and the arm carries 3 kg" in outcome.err
     outcome = tmkit(tmp_path, "object", "add", "table.stl", "--scale", "0.2", "--mass", "1")
     assert outcome.code == 2

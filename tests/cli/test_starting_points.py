@@ -90,7 +90,7 @@ def test_nothing_is_overwritten(kind: str, file: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("domain", "My Words"), "'My Words' is no PDDL name"),
+        (("domain", "My Words"), "'My Words' is not a PDDL name"),
         (("domain", "none/mine"), "none/mine: cannot be written: No such file or directory"),
         (("scene", "cell.urdf"), "'cell.urdf' does not end in .robray"),
         (("scene", "none/cell"), "none/cell.robray: cannot be written: No such file or directory"),

@@ -445,7 +445,7 @@ def test_bad_input_says_what_is_wrong() -> None:
     with pytest.raises(UnknownNameError, match="unknown kind of observation 'range'"):
         add_observation(scene, "cup", Pose(), relative_to="left", kind="range")  # type: ignore[arg-type]
     with pytest.raises(
-        SceneError, match="seen from 'left' is of its orientation alone, which is no measurement"
+        SceneError, match="seen from 'left' is of its orientation alone, which is not a measurement"
     ):
         observations(add_observation(scene, "cup", Pose(), relative_to="left", kind="orientation"))[
             0

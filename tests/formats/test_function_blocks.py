@@ -369,7 +369,7 @@ def test_every_kind_of_node_in_cpp(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_node_in_python(tmp_path: Path) -> None:
-    """A group is no frame: its cardinality multiplies those of the nodes in it."""
+    """A group is not a frame: its cardinality multiplies those of the nodes in it."""
     compile_text(tmp_path, EVERYTHING, "made.py")
     module = import_module(tmp_path / "made.py")
     first = type("Made", (module.First,), {"execute": None})(input_hook="world")
@@ -636,11 +636,11 @@ def test_what_cpp_cannot_express(tmp_path: Path, text: str, message: str) -> Non
 def test_types_are_no_code(tmp_path: Path, expression: str) -> None:
     """A type of a scene file or of the table is names, '::', '<', '>', ',' and '*'."""
     text = LISTING.replace('"pcl::PointCloud<PointType>"', json.dumps(expression))
-    with pytest.raises(FileFormatError, match=r"scene.rsg:2:16: .*no type of C|has more than 500"):
+    with pytest.raises(FileFormatError, match=r"scene.rsg:2:16: .*not a type of C|has more than 500"):
         compile_text(tmp_path, text)
     types = tmp_path / "types.toml"
     types.write_text(f"[PointCloudPCL]\ntype = {json.dumps(expression)}\n")
-    with pytest.raises(FileFormatError, match=r"types.toml:2: .*no type of C|has more than 500"):
+    with pytest.raises(FileFormatError, match=r"types.toml:2: .*not a type of C|has more than 500"):
         compile_text(tmp_path, LISTING, types=types)
 
 
@@ -662,10 +662,10 @@ def test_types_are_no_code(tmp_path: Path, expression: str) -> None:
         ),
         (
             "[PointCloudPCL]\ninclude = ['a.h', 'b\\n.h']\n",
-            r"types.toml:2: PointCloudPCL.include: .*b.* is no name of a header",
+            r"types.toml:2: PointCloudPCL.include: .*b.* is not a header name",
         ),
-        ("[PointCloudPCL]\ninclude = ''\n", "'' is no name of a header"),
-        ("[PointCloudPCL]\ninclude = ['<a.h']\n", "'<a.h' is no name of a header"),
+        ("[PointCloudPCL]\ninclude = ''\n", "'' is not a header name"),
+        ("[PointCloudPCL]\ninclude = ['<a.h']\n", "'<a.h' is not a header name"),
         ("[PointCloudPCL\n", "types.toml:1:.* is not TOML"),
     ],
 )

@@ -139,7 +139,7 @@ def test_a_mesh_of_a_long_source(tmp_path: Path) -> None:
 
 
 def test_a_solid_too_small_for_its_inertia(tmp_path: Path) -> None:
-    """A mesh scaled until its volume is no number any more has no mass to spread."""
+    """A mesh scaled until its volume is not a number any more has no mass to spread."""
     (tmp_path / "m.obj").write_text(
         "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     )

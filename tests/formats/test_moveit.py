@@ -129,10 +129,10 @@ def test_several_robots_are_told_apart_by_an_argument(tmp_path: Path) -> None:
             "joint_limits.yaml: joint 'j1' has no value within these limits and -2.5 to 2.5",
         ),
         ("joint_limits.yaml", "a: &a [1]\nb: *a", "joint_limits.yaml:2: aliases .* not accepted"),
-        ("joint_limits.yaml", "a: b: c", "joint_limits.yaml:1: is no YAML: mapping values"),
+        ("joint_limits.yaml", "a: b: c", "joint_limits.yaml:1: is not YAML: mapping values"),
         ("kinematics.yaml", "[" * 100, "kinematics.yaml:1: collections are nested more than 32"),
-        ("kinematics.yaml", "a: !!python/name:os.system", "kinematics.yaml:1: is no YAML: could"),
-        ("kinematics.yaml", "a: \udc80", "kinematics.yaml: is no YAML: 'utf-8' codec"),
+        ("kinematics.yaml", "a: !!python/name:os.system", "kinematics.yaml:1: is not YAML: could"),
+        ("kinematics.yaml", "a: \udc80", "kinematics.yaml: is not YAML: 'utf-8' codec"),
         ("controllers.yaml", "controller_list: [{joints: []}]", "needs the key 'name'"),
     ],
 )
@@ -165,7 +165,9 @@ def test_other_folders_are_no_scene(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"plain: is a folder, but no configuration package"):
         load_scene(tmp_path / "plain")
     write(tmp_path / "half/.setup_assistant", "a: 1")
-    with pytest.raises(FileFormatError, match=r"half: is no configuration package.*no SRDF file"):
+    with pytest.raises(
+        FileFormatError, match=r"half: is not a configuration package.*no SRDF file"
+    ):
         load_scene(tmp_path / "half")
 
 

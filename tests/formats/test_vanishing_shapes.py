@@ -153,16 +153,25 @@ def test_a_shape_is_there_or_rejected(suffix: str, kind: str, number: str, tmp_p
 @pytest.mark.parametrize(
     ("shape", "reason"),
     [
-        ('<cylinder radius="0" length="0.2"/>', "1: a cylinder of radius 0 is no collision shape"),
-        ('<cylinder radius="0.1" length="0"/>', "1: a cylinder of length 0 is no collision shape"),
-        ('<sphere radius="0"/>', "1: a sphere of radius 0 is no collision shape"),
-        ('<capsule radius="0" length="1"/>', "1: a capsule of radius 0 is no collision shape"),
-        ('<box size="1 0 1"/>', "1: a box of size '1 0 1' is no collision shape"),
+        (
+            '<cylinder radius="0" length="0.2"/>',
+            "1: a cylinder of radius 0 is not a collision shape",
+        ),
+        (
+            '<cylinder radius="0.1" length="0"/>',
+            "1: a cylinder of length 0 is not a collision shape",
+        ),
+        ('<sphere radius="0"/>', "1: a sphere of radius 0 is not a collision shape"),
+        ('<capsule radius="0" length="1"/>', "1: a capsule of radius 0 is not a collision shape"),
+        ('<box size="1 0 1"/>', "1: a box of size '1 0 1' is not a collision shape"),
         (
             '<mesh filename="cube.obj" scale="0 0 0"/>',
-            "1: a mesh of scale '0 0 0' is no collision shape",
+            "1: a mesh of scale '0 0 0' is not a collision shape",
         ),
-        ('<mesh filename="cube.obj" scale="0"/>', "1: a mesh of scale '0' is no collision shape"),
+        (
+            '<mesh filename="cube.obj" scale="0"/>',
+            "1: a mesh of scale '0' is not a collision shape",
+        ),
     ],
 )
 def test_the_message_names_the_size(shape: str, reason: str, tmp_path: Path) -> None:

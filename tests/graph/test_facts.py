@@ -385,7 +385,7 @@ def test_half_a_pose_waits_as_an_observation() -> None:
         )
     turn = orientation_fact("cup", "table", "table", place, bodies)
     unsure = joined.set_covariance("cup", np.eye(6) * 1e-6)
-    with pytest.raises(SceneError, match="of its orientation alone, which is no measurement"):
+    with pytest.raises(SceneError, match="of its orientation alone, which is not a measurement"):
         add_fact(
             unsure,
             turn,

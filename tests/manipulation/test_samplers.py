@@ -163,7 +163,7 @@ def test_chance_depends_on_seed_and_shape_alone() -> None:
             [None],
             (
                 "sampler 'test_nonsense_grasps_name_the_sampler.<locals>.bad' returns None for"
-                " 'block', which is no Grasp"
+                " 'block', which is not a Grasp"
             ),
         ),
         (
@@ -191,7 +191,7 @@ def test_nonsense_grasps_name_the_sampler(value: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("nothing", "which is no Placement"),
+        ("nothing", "which is not a Placement"),
         ([Placement("tabel", Pose(), "")], "on an unknown frame 'tabel'; did you mean 'table'"),
     ],
 )

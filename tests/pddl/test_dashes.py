@@ -1,4 +1,4 @@
-"""A dash that touches a name: "-room" is no name, wherever a typed list or a name may stand."""
+"""A dash that touches a name: "-room" is not a name, wherever a typed list or a name may stand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_type_behind_a_dash_without_a_blank(offset: int) -> None:
     text = DOMAIN[: offset + 2] + DOMAIN[offset + 3 :]
     word = text[offset + 1 :].split(")")[0].split()[0]
     place = place_of(text, offset + 1)
-    expected = rf"^domain:{place}: '{word}' is no name; a type is written '- {word[1:]}'"
+    expected = rf"^domain:{place}: '{word}' is not a name; a type is written '- {word[1:]}'"
     with pytest.raises(TaskError, match=expected):
         parse_domain(text)
 
@@ -47,7 +47,7 @@ def test_a_type_of_an_object_behind_a_dash_without_a_blank(offset: int) -> None:
     assert parse_problem(PROBLEM, domain).name == "p"
     text = PROBLEM[: offset + 2] + PROBLEM[offset + 3 :]
     with pytest.raises(
-        TaskError, match=rf"^problem:{place_of(text, offset + 1)}: '-\w+' is no name"
+        TaskError, match=rf"^problem:{place_of(text, offset + 1)}: '-\w+' is not a name"
     ):
         parse_problem(text, domain)
 
@@ -58,7 +58,7 @@ def test_a_public_case() -> None:
   (:predicates (at ?r -room))
   (:action a :parameters (?r - room) :precondition (at ?r) :effect (not (at ?r))))"""
     with pytest.raises(
-        TaskError, match=r"^domain:2:23: '-room' is no name; a type is written '- room'"
+        TaskError, match=r"^domain:2:23: '-room' is not a name; a type is written '- room'"
     ):
         parse_domain(text)
 
@@ -74,7 +74,7 @@ def test_a_name_that_begins_with_a_dash(place: str, word: str) -> None:
         if "domain" not in place
         else f"(define {place.format(word)})"
     )
-    with pytest.raises(TaskError, match=rf"'{word}' is no name; a type is written"):
+    with pytest.raises(TaskError, match=rf"'{word}' is not a name; a type is written"):
         parse_domain(text)
 
 
@@ -97,13 +97,14 @@ a-b)) (:functions (f))
     domain = parse_domain(text)
     assert [action.name for action in domain.actions] == ["pick-up"]
     assert parse_goal("(> (f) -.5)", domain, objects={})
-    with pytest.raises(TaskError, match="'-a-b' is no name"):
+    with pytest.raises(TaskError, match="'-a-b' is not a name"):
         parse_goal("(forall (?x -a-b) (on-top ?x))", domain, objects={})
 
 
 def test_parameters_in_python() -> None:
     """They are read as in a file."""
     with pytest.raises(
-        TaskError, match=r"^parameters '\?r -room': '-room' is no name; a type is written '- room'"
+        TaskError,
+        match=r"^parameters '\?r -room': '-room' is not a name; a type is written '- room'",
     ):
         make_parameters("?r -room")

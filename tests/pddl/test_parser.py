@@ -280,7 +280,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, pipe, Path("/dev/zero"), tmp_path / ("long" * 100)):
         with pytest.raises(TaskError, match="cannot be read"):
             load_domain(path)
-    with pytest.raises(TaskError, match="is no name of a file"):
+    with pytest.raises(TaskError, match="is not a file name"):
         load_domain("zero\0.pddl")
 
 

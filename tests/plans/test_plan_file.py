@@ -361,7 +361,7 @@ SEGMENT = ("steps", 0, "segments", 2)
             _Set(*SEGMENT, "gripper", "finger", to="open"),
             "gripper.finger: expected a finite number",
         ),
-        (_Set(*SEGMENT, "held", to="zebra"), "held: 'zebra' is no frame of the scene"),
+        (_Set(*SEGMENT, "held", to="zebra"), "held: 'zebra' is not a frame of the scene"),
         (
             _Set(*SEGMENT, "exemptions", 0, to=["a", "b"]),
             r"exemptions\[0\]: expected two frames, a depth or null, and a",

@@ -164,7 +164,7 @@ def test_invisible_frames_have_a_reason() -> None:
     assert "'a' is out of sight of camera 'eye', 17" in str(
         CameraModel.of(up, "eye").fault(up, "a", q=q)
     )
-    with pytest.raises(SceneError, match=r"frame 'a' is no camera \(class 'camera': eye\)"):
+    with pytest.raises(SceneError, match=r"frame 'a' is not a camera \(class 'camera': eye\)"):
         CameraModel.of(scene, "a")
     with pytest.raises(
         SceneError,
@@ -181,7 +181,7 @@ def test_invalid_observations_and_slips_are_rejected(stacked_plan: Plan, tmp_pat
     for change, message in (
         (
             lambda step: step.update(looks=[{"target": "a", "camera": "b"}]),
-            "frame 'b' is no camera",
+            "frame 'b' is not a camera",
         ),
         (lambda step: step.update(looks=[{"target": "a"}]), "'camera'"),
         (lambda step: step["segments"][2]["reparent"].update(slip=[[1.0] * 6] * 5), shape),

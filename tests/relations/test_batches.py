@@ -185,7 +185,7 @@ def test_a_batch_is_a_value() -> None:
     [
         (
             lambda: TWIST.compose(BELOW[:3]),
-            "batches have the same length, or one operand is no batch .lengths 5 and 3",
+            "batches have the same length, or one operand is not a batch .lengths 5 and 3",
         ),
         (lambda: POSE[:2].compose(ABOVE), "lengths 2 and 5"),
         (lambda: SemanticTwist(TWIST.coord, np.zeros((2, 5))), r"shapes \(6,\) \(shape \(2, 5\)\)"),

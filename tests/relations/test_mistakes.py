@@ -207,7 +207,7 @@ def test_meaningless_things_are_told_what_to_do(mistake: Callable[[], Any], advi
         (
             lambda: np.array(POSE),
             TypeError,
-            r"is no array: its numbers are in \.representation and \.numbers",
+            r"is not an array: its numbers are in \.representation and \.numbers",
         ),
         (
             lambda: POSE.matrix,

@@ -313,8 +313,8 @@ def test_an_end_effector_tells_the_arm_it_belongs_to() -> None:
         (
             (BOTH, LEFT, RIGHT),
             {"group": "both"},
-            r"'both' is no arm: joint '\w+_1' is not on the path from the base to the tip; groups"
-            r" that may be arms: "
+            r"'both' is not an arm: joint '\w+_1' is not on the path from the base to the tip;"
+            r" groups that may be arms: "
             "left, right$",
         ),
         (

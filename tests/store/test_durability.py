@@ -286,7 +286,7 @@ NOISE = [b"\0" * 288, [[0, b"\0" * 48]]]
         ([[ROOT], [["box", [1.0, 2.0]]]], "positional argument|box|size"),
         ([[ROOT], [["box", [-1.0, 2.0, 1.0]]]], "positive"),
         ([[ROOT], [["exec", [1.0]]]], "there is no shape of kind 'exec'"),
-        ([[ROOT], [["../../../etc/passwd", "source"]]], "its name is no digest"),
+        ([[ROOT], [["../../../etc/passwd", "source"]]], "its name is not a digest"),
         ([[ROOT], [], [[b"k", 10**9, ""]]], "no dimension from 1 to 100000"),
         ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [], None, "{"]]]], "Expecting"),
         (

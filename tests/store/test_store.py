@@ -218,7 +218,7 @@ def test_branches(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="expected a SceneGraph, not str"):
         store.put("scene")
     for name in ("", "a b", "../x", "-x", "a" * 201):
-        with pytest.raises(StoreError, match="is no name of a branch"):
+        with pytest.raises(StoreError, match="is not a branch name"):
             store.put(scene, name)
     with pytest.raises(UnknownNameError, match="unknown version 'abcdef'"):
         store.put(scene, merges=["abcdef"])

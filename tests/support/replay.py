@@ -286,8 +286,7 @@ def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> A
     """Return the numbers of a pose.
 
     Where an operation gives none, ``add_pose`` adds a unit pose and ``set_pose`` sets one that
-    differs from the present one; a value that is no number but a label stands for any pose, always
-    the same.
+    differs from the present one; a label instead of a number stands for any pose, always the same.
     """
     number_matrix = _matrix(op)
     if number_matrix is not None:

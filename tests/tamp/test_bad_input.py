@@ -121,14 +121,14 @@ def steps(
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda: None, "gives None, which is no TaskPlanResult"),
+        (lambda: None, "gives None, which is not a TaskPlanResult"),
         (lambda: 1 / 0, "fails in 'search': ZeroDivisionError: division by zero"),
         (
             steps("(pick-up a)"),
-            r"gives the steps \('\(pick-up a\)',\), which are no tuple of GroundAction",
+            r"gives the steps \('\(pick-up a\)',\), which are not a tuple of GroundAction",
         ),
         (lambda: TaskPlanResult(TaskPlanStatus.SOLVED, None), "gives the steps None"),  # type: ignore[arg-type]
-        (steps(PICK, status="solved"), "gives the status 'solved', which is no TaskPlanStatus"),
+        (steps(PICK, status="solved"), "gives the status 'solved', which is not a TaskPlanStatus"),
         (
             steps(GroundAction("fly", ())),
             r"gives a plan that is none: step 1 of 1, \(fly\): unknown action 'fly'",
@@ -142,7 +142,7 @@ def steps(
 def test_an_invalid_result_of_a_task_planner_names_it(
     answer: Callable[[], Any], message: str
 ) -> None:
-    """A result that is no plan of the task raises an error."""
+    """A result that is not a plan of the task raises an error."""
     with pytest.raises(TaskPlannerError, match=f"task planner 'Planner' .*{message}"):
         plan(task_planner=Planner(answer))
 
@@ -222,9 +222,9 @@ def grasp_with(**values: Any) -> Callable[[GraspRequest], list[Grasp]]:
         (grasp_with(object_from_tool=[0, 0, 0]), "'object_from_tool' must be a Pose, not a list"),
         (
             grasp_with(width="wide"),
-            "returns a grasp of 'a' whose width is 'wide', which is no number",
+            "returns a grasp of 'a' whose width is 'wide', which is not a number",
         ),
-        (grasp_with(width=None), "whose width is None, which is no number"),
+        (grasp_with(width=None), "whose width is None, which is not a number"),
         (
             lambda _: grasp_with(object_from_tool=Pose([math.nan, 0, 0]))(_),
             "fails for 'a': .*translation holds nan",
@@ -350,12 +350,10 @@ def test_an_object_without_shape_is_named(domain: str) -> None:
 # --- semantics ---
 
 SEMANTICS = {
-    "candidates: return None": r"semantics.py:\d+: 'candidates' returns None, which is no Iterable",
-    "candidates: return ['x']": (
-        r"semantics.py:\d+: 'candidates' returns 'x', which is no Candidate"
-    ),
+    "candidates: return None": r"semantics.py:\d+: 'candidates' returns None, expected Iterable",
+    "candidates: return ['x']": (r"semantics.py:\d+: 'candidates' returns 'x', expected Candidate"),
     "candidates: return [None]": (
-        r"semantics.py:\d+: 'candidates' returns None, which is no Candidate"
+        r"semantics.py:\d+: 'candidates' returns None, expected Candidate"
     ),
     "candidates: return 1 / 0": r"semantics.py:\d+: candidates of \(pick-up a .*ZeroDivisionError",
     "candidates: return [Pick('a', 'grasp')]": r"Pick\(\): .*'grasp' must be a Grasp, not a str",
@@ -365,17 +363,17 @@ SEMANTICS = {
     "candidates: return [Refining(None)]": (
         r"semantics.py:\d+: Refining of \(pick-up a .*TypeError: .*NoneType"
     ),
-    "state: return None": r"semantics.py:\d+: 'state' returns None, which is no State",
-    "objects: return None": r"semantics.py:\d+: 'objects' returns None, which is no Mapping",
+    "state: return None": r"semantics.py:\d+: 'state' returns None, expected State",
+    "objects: return None": r"semantics.py:\d+: 'objects' returns None, expected Mapping",
     "relevant_objects: return None": (
-        r"semantics.py:\d+: 'relevant_objects' returns None, which is no Collection"
+        r"semantics.py:\d+: 'relevant_objects' returns None, expected Collection"
     ),
     "relevant_objects: return 1 / 0": r"semantics.py:\d+: planning: ZeroDivisionError",
     "infeasibilities: return None": (
-        r"semantics.py:\d+: 'infeasibilities' returns None, which is no Iterable"
+        r"semantics.py:\d+: 'infeasibilities' returns None, expected Iterable"
     ),
     "infeasibilities: return ['x']": (
-        r"semantics.py:\d+: 'infeasibilities' returns 'x', which is no Infeasibility"
+        r"semantics.py:\d+: 'infeasibilities' returns 'x', expected Infeasibility"
     ),
 }
 

@@ -295,7 +295,7 @@ def test_a_start_in_collision_names_the_pairs() -> None:
 
 
 def test_an_allowed_pair_may_collide() -> None:
-    """A pair that the scene allows is no collision."""
+    """A pair that the scene allows is not a collision."""
     scene = with_box(two_blocks(), "sign", (-0.3, -0.3, -0.01), (-0.25, -0.25, 0.1))
     with pytest.raises(CollisionError, match=r"'table' and 'sign'|'sign' and 'table'"):
         solve(scene.reparent("sign", "beam", pose=Pose([-0.15, -0.15, -0.8])), "(on a b)")

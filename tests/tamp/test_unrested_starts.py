@@ -93,7 +93,7 @@ def test_leaning_objects_are_taken_and_placed_upright(seed: int) -> None:
 
 
 def test_the_note_has_the_difference(caplog: pytest.LogCaptureFixture) -> None:
-    """Planner and validator name the object and what it does, which is no problem."""
+    """Planner and validator name the object and what it does, which is not a problem."""
     plan = solve(scene_with_block(0.3, -0.2, gap=0.012), "(holding a)")
     note = (
         "at the start, object 'a' has its bottom 12 mm above the top of 'table', on which it should"

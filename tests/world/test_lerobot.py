@@ -271,7 +271,7 @@ def _garble(arm: StandInArm, number: int) -> None:
         (
             {"fault": _garble},
             ExecutionStatus.STATE,
-            "joint 'wrist_roll': the observed 'wrist_roll.pos' is no finite number",
+            "joint 'wrist_roll': the observed 'wrist_roll.pos' is not a finite number",
         ),
     ],
 )

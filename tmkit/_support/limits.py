@@ -208,7 +208,7 @@ def read_bytes(
     except OSError as failure:
         raise make_error(f"cannot be read: {failure.strerror or failure}") from failure
     except ValueError as failure:
-        raise make_error(f"is no name of a file: {failure}") from failure
+        raise make_error(f"is not a file name: {failure}") from failure
     if max(size, len(data)) > limit:
         received = max(size, len(data)) / _BYTES_PER_MEGABYTE
         expected = limit / _BYTES_PER_MEGABYTE

@@ -153,7 +153,7 @@ class Program:
         command = self._command
         _logger.debug("running %s", " ".join(command))
         if not os.access(command[0], os.X_OK):
-            raise self._cannot_run("it is no program that may be run")
+            raise self._cannot_run("it is not a program that may be run")
         self._start_time = time.monotonic()
         log_path = self._folder / "output.log"
         with log_path.open("wb") as log, open(self._standard_input or "/dev/null", "rb") as source:

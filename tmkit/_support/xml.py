@@ -182,7 +182,7 @@ class XmlElement:
             )
         if plain != text.strip():
             self.note(
-                f"'{name}' of <{self.tag}> is no plain value but '{text.strip()}'; taken as"
+                f"'{name}' of <{self.tag}> is not a plain value but '{text.strip()}'; taken as"
                 f" '{plain}'"
             )
         return plain

@@ -56,4 +56,4 @@ def read_yaml(path: Path, *, edit: Callable[[str], str] | None = None) -> list[A
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or " ".join(str(error).split())
         line = None if mark is None else mark.line + 1
-        raise FileFormatError.at(path, f"is no YAML: {reason}", line=line) from None
+        raise FileFormatError.at(path, f"is not YAML: {reason}", line=line) from None

@@ -59,7 +59,8 @@ def import_source(name: str, allowed: Collection[str]) -> _SourceFactory:
     factory = import_named_object(name, kind="problem source")
     if not callable(factory):
         raise ConfigurationError(
-            f"'{name}' is no problem source: expected a class or a function, received {factory!r}"
+            f"'{name}' is not a problem source: expected a class or a function, received"
+            f" {factory!r}"
         )
     return factory  # type: ignore[no-any-return]  # it is callable
 
@@ -87,7 +88,7 @@ def make_source(
         raise ConfigurationError(f"'{name}' cannot be created: {_describe(error)}") from error
     if not _is_source(source):
         raise ConfigurationError(
-            f"'{name}' is no problem source: expected a method 'problem' and a text 'digest',"
+            f"'{name}' is not a problem source: expected a method 'problem' and a text 'digest',"
             f" received {source!r}"
         )
     try:
@@ -100,7 +101,7 @@ def make_source(
         case (PlanningProblem(), PlanningOptions()):
             return source
     raise ConfigurationError(
-        f"'{name}' is no problem source: expected a PlanningProblem and PlanningOptions of"
+        f"'{name}' is not a problem source: expected a PlanningProblem and PlanningOptions of"
         f" 'problem', received {problem!r}"
     )
 

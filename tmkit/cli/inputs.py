@@ -567,7 +567,7 @@ def _parse_flag(name: str, value: Any, kind: OptionKind) -> Any:
 
 
 def _add_planning_flags(group: type[_T]) -> type[_T]:
-    """Return a dataclass with a flag for each of its planning options; None is no value."""
+    """Return a dataclass with a flag for each of its planning options; None is not a value."""
     kinds = option_kinds(PlanningOptions)
     names = getattr(group, "names", tuple(kinds))
     flags = [(name, _flag_annotation(name, kinds[name]), None) for name in names]

@@ -359,7 +359,8 @@ def domain(
     name = target.name
     if not _DOMAIN_NAME.fullmatch(name):
         raise typer.BadParameter(
-            f"'{name}' is no PDDL name: lower-case letters, digits, '_' and '-'", param_hint="NAME"
+            f"'{name}' is not a PDDL name: lower-case letters, digits, '_' and '-'",
+            param_hint="NAME",
         )
     template = data_path("examples/trays")
     texts: dict[Path, str] = {}

@@ -389,7 +389,7 @@ class _Object:
         """Return the error of an object that the arm cannot pick, with its size."""
         size = " x ".join(f"{side:g}" for side in self._measure(solids))
         return SceneError(
-            f"'{self.name}', {size} mm, is no object for arm '{self.robot.name}': {reason}"
+            f"'{self.name}', {size} mm, is not an object for arm '{self.robot.name}': {reason}"
         )
 
 

@@ -123,7 +123,7 @@ def demo(
         has_pictures = True
     report = _simulate(
         result.plan,
-        tk.SimulationOptions(engine=_installed_engine()),
+        tk.SimulationOptions(engine=_select_engine()),
         record=video if has_pictures else None,
         picture=picture if has_pictures else None,
         recording=tk.Recording(captions=True),
@@ -156,7 +156,7 @@ def demo(
         fail("; ".join([*validation.problems, *map(str, report.notes)]))
 
 
-def _installed_engine() -> str:
+def _select_engine() -> str:
     """Return the default engine, or MuJoCo if only MuJoCo is installed."""
     if is_installed("mujoco") and not is_installed("pybullet"):
         return MUJOCO.name

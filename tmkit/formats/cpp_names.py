@@ -23,7 +23,7 @@ _MACROS = "BUFSIZ EOF NULL assert errno i386 linux stderr stdin stdout unix"
 """Macros of compilers and of headers of the standard library."""
 
 _RESERVED_WORDS = frozenset([*_KEYWORDS.split(), *_MACROS.split()])
-"""Words that are no names in C++."""
+"""Words that are not names in C++."""
 
 _MAX_TYPE_LENGTH = 500
 """Largest length of the expression of a type."""
@@ -78,17 +78,17 @@ def is_python_type(expression: str) -> bool:
 
 
 def type_fault(expression: str) -> str | None:
-    """Return why an expression is no type, or None if it is one.
+    """Return why an expression is not a type, or None if it is one.
 
     A type consists of names, ``::``, template arguments in ``<>``, numbers and ``*``.
     """
     if len(expression) > _MAX_TYPE_LENGTH:
         return f"has more than {_MAX_TYPE_LENGTH} characters"
     if _TYPE.fullmatch(expression) is None:
-        return "is no type of C++, which has names, '::', '<', '>', ',' and '*' only"
+        return "is not a type of C++, which has names, '::', '<', '>', ',' and '*' only"
     depth = 0
     for character in expression:
         depth += (character == "<") - (character == ">")
         if depth < 0:
             break
-    return "is no type of C++: '<' and '>' are not balanced" if depth else None
+    return "is not a type of C++: '<' and '>' are not balanced" if depth else None

@@ -72,7 +72,7 @@ def _cpp_type(name: str, table: Any, place: SourceLocation, path: str, text: str
             if not isinstance(item, str):
                 raise key_place.error(f"{name}.{key}: expected a text, got {item!r:.40}")
             if key == "include" and _HEADER.fullmatch(item) is None:
-                raise key_place.error(f"{name}.include: {item!r:.80} is no name of a header")
+                raise key_place.error(f"{name}.include: {item!r:.80} is not a header name")
             if key != "include" and (fault := type_fault(item)) is not None:
                 raise key_place.error(f"{name}.{key}: {item!r:.80} {fault}")
     include = table.get("include", [])

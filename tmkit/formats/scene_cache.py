@@ -212,7 +212,7 @@ def _open_own_file(path: Path, limit: int) -> BinaryIO:
         OSError: if there is no such file, or it has more than ``limit`` bytes.
     """
     if not stat.S_ISREG(os.lstat(path).st_mode):  # opening a device may have side effects
-        raise OSError("it is no regular file")
+        raise OSError("it is not a regular file")
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
@@ -233,4 +233,4 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if module == "tmkit._core" or (module, name) in _UNPICKLED_CLASSES:
             return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of a scene")
+        raise pickle.UnpicklingError(f"{module}.{name} is not a part of a scene")

@@ -73,7 +73,7 @@ class Observation:
         """
         if self.kind in ("orientation", "twist"):
             raise SceneError(
-                f"{self} is of its {self.kind} alone, which is no measurement", frame=self.frame
+                f"{self} is of its {self.kind} alone, which is not a measurement", frame=self.frame
             )
         mean, covariance = self.pose.mean, self.pose.covariance
         if self.kind == "pose":

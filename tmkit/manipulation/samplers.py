@@ -460,10 +460,10 @@ def _check_grasp(
         SamplerError: if the grasp is invalid for this object or hand.
     """
     if not isinstance(grasp, Grasp) or not isinstance(grasp.object_from_tool, Pose):
-        raise _error(sampler, f"returns {grasp!r} for '{object}', which is no Grasp")
+        raise _error(sampler, f"returns {grasp!r} for '{object}', which is not a Grasp")
     prefix = f"returns a grasp of '{object}'"
     if isinstance(grasp.width, bool) or not isinstance(grasp.width, Real):
-        raise _error(sampler, f"{prefix} whose width is {grasp.width!r}, which is no number")
+        raise _error(sampler, f"{prefix} whose width is {grasp.width!r}, which is not a number")
     if not _is_finite(grasp.object_from_tool) or not math.isfinite(grasp.width):
         raise _error(sampler, f"{prefix} with numbers that are not finite: {grasp!r}")
     distance = _norm(grasp.object_from_tool)
@@ -492,7 +492,7 @@ def _check_placement(
         SamplerError: if the placement is invalid in this scene.
     """
     if not isinstance(placement, Placement) or not isinstance(placement.support_from_object, Pose):
-        raise _error(sampler, f"returns {placement!r} {label}, which is no Placement")
+        raise _error(sampler, f"returns {placement!r} {label}, which is not a Placement")
     prefix = f"returns a placement {label}"
     if not isinstance(placement.support, str) or placement.support not in scene:
         unknown = UnknownNameError.of("frame", str(placement.support), scene.frame_names)

@@ -48,7 +48,7 @@ def make_parameters(text: str) -> tuple[Parameter, ...]:
         word = words.pop(0)
         if word != "-":
             if word.startswith("-"):
-                reason = f"'{word}' is no name; a type is written '- {word[1:]}'"
+                reason = f"'{word}' is not a name; a type is written '- {word[1:]}'"
                 raise TaskError.at(f"parameters '{text}'", reason)
             names.append(word)
             continue

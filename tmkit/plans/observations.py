@@ -90,7 +90,7 @@ class CameraModel:
         if "camera" not in scene.classes(frame):
             cameras = ", ".join(scene.frames_of_class("camera")) or "none"
             raise SceneError(
-                f"frame '{frame}' is no camera (class 'camera': {cameras})", frame=frame
+                f"frame '{frame}' is not a camera (class 'camera': {cameras})", frame=frame
             )
         attributes = scene.attributes(frame)
         names = ("position_deviation", "turn_deviation", "field_of_view", "nearest", "farthest")

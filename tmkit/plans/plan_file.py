@@ -538,7 +538,7 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
 def _read_frame(node: JsonNode, scene: SceneGraph) -> str:
     """Return the name of a frame of the scene."""
     if node.text() not in scene:
-        raise node.error(f"'{node.value}' is no frame of the scene")
+        raise node.error(f"'{node.value}' is not a frame of the scene")
     return node.text()
 
 

@@ -69,7 +69,7 @@ class CommandTopics:
 
     Raises:
         UnknownNameError: if a controller is for no arm or hand.
-        ConfigurationError: if the name of a controller is no ROS name, or two arms or two hands
+        ConfigurationError: if the name of a controller is not a ROS name, or two arms or two hands
             have the same controller.
     """
 

@@ -24,7 +24,7 @@ def chain_arms(
 ) -> tuple[Manipulator, ...]:
     """Return the arms whose hands are among some frames, one for each chain of joints.
 
-    Movable objects are no hands. A frame above another is part of the same arm.
+    Movable objects are not hands. A frame above another is part of the same arm.
 
     Args:
         scene: scene with the robot.

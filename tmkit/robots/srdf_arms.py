@@ -374,8 +374,8 @@ def _path(
     if joint_off_path is not None:
         arm_names = ", ".join(arm_groups(semantics, scene)) or "none"
         reason = (
-            f"the group '{group}' is no arm: joint '{joint_off_path}' is not on the path from the"
-            " base to the tip"
+            f"the group '{group}' is not an arm: joint '{joint_off_path}' is not on the path from"
+            " the base to the tip"
         )
         raise srdf_error(location, source, f"{reason}; groups that may be arms: {arm_names}")
     joints = tuple(
@@ -725,7 +725,7 @@ def _hand(
             f"the fingers ({', '.join(fingers) or 'none with a collision shape'}) of the hand are"
             f" {states_text}"
         )
-        raise srdf_error(location, semantics.source, f"{reason}: this is no parallel gripper")
+        raise srdf_error(location, semantics.source, f"{reason}: this is not a parallel gripper")
     return Hand(joints, values[0], values[1], widths[0], widths[1], fingers)
 
 

@@ -119,7 +119,7 @@ class BlobFolder:
 
     def _map(self, digest: str) -> mmap.mmap:
         if not _NAME.fullmatch(digest):
-            raise ValueError("its name is no digest")
+            raise ValueError("its name is not a digest")
         handle = os.open(
             self._path / digest, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         )

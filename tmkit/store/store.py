@@ -350,5 +350,5 @@ def _is_free(path: Path) -> bool:
 def _check_branch(name: str) -> None:
     if not _BRANCH.fullmatch(name):
         raise StoreError(
-            f"{name[:80]!r} is no name of a branch: expected 1 to 200 letters, digits and _ . / + -"
+            f"{name[:80]!r} is not a branch name: expected 1 to 200 letters, digits and _ . / + -"
         )

@@ -357,10 +357,10 @@ class CheckedTaskPlanner(TaskPlanner[CheckedTask]):
             "search", lambda: self.planner.search(task.task, time_limit=time_limit)
         )
         if not isinstance(result, TaskPlanResult):
-            raise self.error(f"gives {repr(result)[:60]}, which is no TaskPlanResult")
+            raise self.error(f"gives {repr(result)[:60]}, which is not a TaskPlanResult")
         if not isinstance(result.status, TaskPlanStatus):
             raise self.error(
-                f"gives the status {repr(result.status)[:60]}, which is no TaskPlanStatus"
+                f"gives the status {repr(result.status)[:60]}, which is not a TaskPlanStatus"
             )
         if not result.is_solved:
             return result
@@ -368,7 +368,7 @@ class CheckedTaskPlanner(TaskPlanner[CheckedTask]):
             isinstance(step, GroundAction) for step in result.steps
         ):
             raise self.error(
-                f"gives the steps {repr(result.steps)[:60]}, which are no tuple of GroundAction"
+                f"gives the steps {repr(result.steps)[:60]}, which are not a tuple of GroundAction"
             )
         validation = validate_task_plan(task.problem, result.steps)
         if not validation.is_valid:

@@ -282,7 +282,7 @@ def _goal(
     for joint in (*arm.joints, *values):
         if (joint in values) != (joint in arm.joints):
             raise node.get("joint_constraints").error(
-                f"'{joint}' is no joint of the arm"
+                f"'{joint}' is not a joint of the arm"
                 if joint in values
                 else f"lacks the joint '{joint}' of the arm"
             )
@@ -310,4 +310,4 @@ def _read(path: Path) -> JsonNode:
         place = getattr(error, "problem_mark", None)
         line = "" if place is None else f"line {place.line + 1}: "
         reason = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
-        raise FileFormatError.at(path, f"{line}is no YAML: {reason}") from error
+        raise FileFormatError.at(path, f"{line}is not YAML: {reason}") from error

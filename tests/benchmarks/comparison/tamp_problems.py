@@ -144,7 +144,7 @@ def _goals(task: JsonNode, scene: SceneGraph, tables: set[str]) -> list[Goal]:
         elif name in movable:
             goals.append(ObjectIn(name, region))
         else:
-            raise node.error(f"'{name}' is no object; for a region, a group is not read")
+            raise node.error(f"'{name}' is not an object; for a region, a group is not read")
     if task.table().get("goal_holding"):
         holding = task.get("goal_holding")
         held = [holding] if isinstance(holding.value, str) else holding.items()
@@ -172,7 +172,9 @@ def _members(name: str, movable: list[str], node: JsonNode) -> list[str]:
     """Return the object of a name, or the objects of a group."""
     members = [name] if name in movable else [each for each in movable if each.startswith(name)]
     if not members:
-        raise node.error(f"'{name}' is no object and no beginning of one: {', '.join(movable)}")
+        raise node.error(
+            f"'{name}' is not an object and not the beginning of one: {', '.join(movable)}"
+        )
     return members
 
 

@@ -141,7 +141,7 @@ def test_planners_are_compared_on_motions(folder: Path, tmp_path: Path) -> None:
             "",
             r"line 1\d: aliases of YAML are not read",
         ),
-        (SCENE + "  :  -", "", r"scene0001\.yaml: line 1\d: is no YAML"),
+        (SCENE + "  :  -", "", r"scene0001\.yaml: line 1\d: is not YAML"),
         (
             SCENE + "robot_state: {attached_collision_objects: [{}]}\n",
             "",

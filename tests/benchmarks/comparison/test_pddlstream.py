@@ -130,7 +130,7 @@ def test_fair_places_are_at_the_goal_and_elsewhere() -> None:
 
 
 def test_fair_problems_have_surfaces_in_place_of_cells() -> None:
-    """Cells are no objects of PDDLStream, but arguments of the plan's actions."""
+    """Cells are not objects of PDDLStream, but arguments of the plan's actions."""
     declared = _fair()
     named = {value for fact in declared._init() for value in fact if isinstance(value, str)}
     assert "table" in named

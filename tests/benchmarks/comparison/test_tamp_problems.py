@@ -118,9 +118,12 @@ def test_an_object_of_a_group_is_held_where_the_base_began(tmp_path: Path) -> No
     ("goals", "message"),
     [
         ({"goal_cleaned": ["can"]}, "task.goal_cleaned: is not read"),
-        ({"goal_holding": ["cup"]}, "'cup' is no object and no beginning of one: can"),
+        ({"goal_holding": ["cup"]}, "'cup' is not an object and not the beginning of one: can"),
         ({"goal_config": [1.0, 0.0, 0.0]}, "task.goal_config: is not read: the base can return"),
-        ({"goal_regions": {"c": "area"}}, "'c' is no object; for a region, a group is not read"),
+        (
+            {"goal_regions": {"c": "area"}},
+            "'c' is not an object; for a region, a group is not read",
+        ),
         (
             {"regions": [_place(0, 0, 0, name="area", hull=[])]},
             r"task.regions\[0\].hull: expected at least 3 points",

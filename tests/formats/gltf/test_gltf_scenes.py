@@ -179,7 +179,7 @@ def test_names_and_what_is_left_out(tmp_path: Path) -> None:
             {},
             "frames.1..joint.type: unknown word 'bal'",
         ),
-        ([{"extras": {"tmkit": 3}}], {}, "no valid glTF"),
+        ([{"extras": {"tmkit": 3}}], {}, "is not valid glTF"),
     ],
 )
 def test_bad_files_are_rejected(

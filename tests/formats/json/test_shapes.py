@@ -104,7 +104,7 @@ def test_dumps_show_shapes_and_dimensions() -> None:
 
 @pytest.mark.parametrize("name", ["points.npy", "points.ply", "points.xyz"])
 def test_points_from_files(tmp_path: Path, name: str) -> None:
-    """A cloud may name a file of points; the name of a shape may be any that is no digest."""
+    """A cloud may name a file of points; the name of a shape may be any that is not a digest."""
     points = POINTS.astype(np.float32)
     if name.endswith("npy"):
         np.save(tmp_path / name, points)

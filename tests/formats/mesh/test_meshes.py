@@ -133,7 +133,7 @@ def test_collada_scene_unit_and_axis(effects: str, tmp_path: Path) -> None:
 
 def test_collada_unit_must_be_a_length(tmp_path: Path) -> None:
     """A unit that is not a length is rejected with its line."""
-    with pytest.raises(MeshError, match=r"t.dae:4: the unit '0' is no length"):
+    with pytest.raises(MeshError, match=r"t.dae:4: the unit '0' is not a length"):
         read_mesh(write(tmp_path / "t.dae", COLLADA.format(unit="0", effects="")))
 
 

@@ -164,7 +164,7 @@ def test_missing_file_in_a_package_names_the_nearest(tmp_path: Path) -> None:
     ],
 )
 def test_other_uris_are_rejected(uri: str, reason: str, tmp_path: Path) -> None:
-    """A URI that is no package, file or path is rejected."""
+    """A URI that is not a package, file or path is rejected."""
     with pytest.raises(FileFormatError, match=reason):
         resolver().resolve(uri, folder=tmp_path, place=PLACE)
 

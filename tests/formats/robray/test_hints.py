@@ -46,7 +46,7 @@ from tmkit.errors import FileFormatError
         ("frame a { geometry { color [1, 0, 0, 1]; } }", "write the fourth as 'alpha ...;'"),
         ("include panda_table", "a file name needs quotes"),
         ('include "table"', 'the built-in scene is "package://tmkit/scenes/table.robray"'),
-        ('<robot name="a"/>', "a robray file is no XML"),
+        ('<robot name="a"/>', "a robray file is not XML"),
     ],
 )
 def test_a_word_of_another_format_gets_the_robray_form(

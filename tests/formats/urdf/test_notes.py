@@ -58,7 +58,7 @@ def read(
         (
             "",
             '<origin xyz="$(optenv X 1 2 3)"/>',
-            "is no plain value but '$(optenv X 1 2 3)'; taken as '1 2 3'",
+            "is not a plain value but '$(optenv X 1 2 3)'; taken as '1 2 3'",
         ),
     ],
 )

@@ -298,7 +298,7 @@ def test_a_pick_and_a_release_are_composed_of_basic_motions() -> None:
         (pick_and_release(width=0.03), "the fingers cannot move"),
         (pick_and_release(parent="rail"), "'rail' has no collision shape"),
         (Sequence((OpenHand(parent="table"),)), "the hand is empty"),
-        (Sequence((CloseHand("table", width=0.03),)), "'table' is no movable object"),
+        (Sequence((CloseHand("table", width=0.03),)), "'table' is not a movable object"),
     ],
 )
 def test_hand_motions_fail_with_their_cause(candidate: Candidate, cause: str) -> None:

@@ -146,7 +146,7 @@ def test_plan_files_hold_constraints(free: Plan, upright: Plan, tmp_path: Path) 
     assert transfer(read).constraints == (UPRIGHT,)
     document["steps"][1]["segments"][0]["constraints"][0]["frame"] = "cap"
     with pytest.raises(
-        PlanFileError, match=r"constraints\[0\].frame: 'cap' is no frame of the scene"
+        PlanFileError, match=r"constraints\[0\].frame: 'cap' is not a frame of the scene"
     ):
         plan_from_dict(document)
 

@@ -91,7 +91,7 @@ def test_an_action_fails_exactly_where_the_hand_is_wrong(
         (
             None,
             Pick("table", pick("a").grasp),
-            "picking: 'table' is no movable object, which has the class 'movable' or 'moveable'",
+            "picking: 'table' is not a movable object, which has the class 'movable' or 'moveable'",
         ),
     ],
 )

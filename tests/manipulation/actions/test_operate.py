@@ -201,12 +201,12 @@ def test_where_a_joint_cannot_go() -> None:
 
 
 def test_what_is_no_handle() -> None:
-    """A frame that no joint carries, or an object, is no handle; nor is it one of another joint."""
+    """Frames that no joint carries, objects, and handles of another joint are rejected."""
     with pytest.raises(
-        ConfigurationError, match="'cabinet_top' is no handle of any joint but an arm's"
+        ConfigurationError, match="'cabinet_top' is not a handle of any joint but an arm's"
     ):
         attempt(handle="cabinet_top")
-    with pytest.raises(ConfigurationError, match="'drawer_handle' is no handle of joint 'door'"):
+    with pytest.raises(ConfigurationError, match="'drawer_handle' is not a handle of joint 'door'"):
         attempt(joint="door")
     scene, arm = tk.load_scene("panda_drawer"), tk.load_manipulator("panda")
     assert mechanism_joint(scene, "drawer_front", arms=[arm]) == SLIDE

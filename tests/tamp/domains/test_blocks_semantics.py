@@ -187,7 +187,7 @@ def test_equal_scenes_have_equal_states(domain: PlanningDomain) -> None:
         (
             {"parent": "world"},
             (
-                "block 'a' has parent 'world', which is no movable object, no surface .*surface:"
+                "block 'a' has parent 'world', which is not a movable object, a surface .*surface:"
                 " table.*hand 'hand'"
             ),
         ),

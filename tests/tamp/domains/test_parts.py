@@ -425,7 +425,7 @@ def test_what_does_not_fit_is_named_with_its_line(
 
 def test_other_mistakes_are_named() -> None:
     """Objects that are no parts, and new names of undeclared predicates."""
-    with pytest.raises(TaskError, match="is no part"):
+    with pytest.raises(TaskError, match="is not a part"):
         parts.compose_domain("d", [parts.Drawer, str])  # type: ignore[list-item]
     with pytest.raises(TaskError, match="unknown word 'pik'; did you mean 'pick'"):
         parts.compose_domain("d", [parts.Drawer], words={"pik": "take"})

@@ -108,7 +108,9 @@ def test_a_plan_file_says_what_is_poured_where(plan: Plan, tmp_path: Path) -> No
     assert plan_to_dict(plan_from_dict(document)) == document
     assert [("into" in segment) for segment in document["steps"][1]["segments"]] == [False, True]
     document["steps"][1]["segments"][1]["into"] = "pot"
-    with pytest.raises(PlanFileError, match=r"segments\[1\].into: 'pot' is no frame of the scene"):
+    with pytest.raises(
+        PlanFileError, match=r"segments\[1\].into: 'pot' is not a frame of the scene"
+    ):
         plan_from_dict(document)
     with pytest.raises(
         PlanFileError, match=r"step 2 \(pour cup bowl\) pours into 'bowl', which the format"
@@ -137,7 +139,7 @@ def edit_plan(plan: Plan, **changes: Any) -> Plan:
             {"kind": SegmentKind.TRANSFER, "into": None},
             "transfer: it lacks the required path constraint",
         ),
-        ({"kind": SegmentKind.TRANSFER}, "transfer: it is no pour into 'bowl'"),
+        ({"kind": SegmentKind.TRANSFER}, "transfer: it is not a pour into 'bowl'"),
         ({"held": "bowl"}, "pour: it carries 'bowl', but the hand holds 'cup'"),
         (
             {"constraints": (PathConstraint("line", "cup", tolerance=0.005),)},

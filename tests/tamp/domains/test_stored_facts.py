@@ -83,7 +83,7 @@ def test_actions_without_motion_work_in_every_domain(domain: str, tmp_path: Path
 
 
 def test_facts_about_constants(tmp_path: Path) -> None:
-    """A constant is no object of the scene; facts about it are stored as those of others."""
+    """A constant is not an object of the scene; facts about it are stored as those of others."""
     more = "(:action mark :parameters (?x - block) :precondition (marked %s) :effect (marked ?x))"
     path = extend("blocks", tmp_path, more % "lamp")
     text = path.read_text(encoding="utf-8").replace(

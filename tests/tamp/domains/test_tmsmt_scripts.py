@@ -268,7 +268,11 @@ def test_plans_are_shown(folder: Path) -> None:
     plan_and_show(folder, [*scenes, "plan.tmp", "--gui"])
     plan_and_show(folder, [*scenes, "--load-plan=plan.tmp", "--gui"])
     for old, new, message in (
-        ("r a magnet", "r a magnte", "'magnte' is no frame of the scene; did you mean 'magnet'?"),
+        (
+            "r a magnet",
+            "r a magnte",
+            "'magnte' is not a frame of the scene; did you mean 'magnet'?",
+        ),
         ("a fetch", "a fetch(", "plan.tmp:10:1: 'fetch(' is not the name of an action"),
         ("panda_joint1 ", "panda_join1 ", "the scene has no joint 'panda_join1'; did you mean"),
     ):

@@ -134,7 +134,7 @@ def test_semantics_without_a_word_on_goals_give_all_facts_of_what_is_stated() ->
         (
             [frame("a", "rail")],
             SceneError,
-            "block 'a' has parent 'rail', which is no movable object",
+            "block 'a' has parent 'rail', which is not a movable object",
         ),
         (
             [frame("a", "table", "[3, 0, 0.075]")],
@@ -177,7 +177,7 @@ def test_two_tables_of_one_height_are_one_place_to_put_things(domain: PlanningDo
 
 
 def test_blocks_side_by_side_touch_and_do_not_collide() -> None:
-    """Exactly side by side at the start is no collision; 1.1 mm into each other is one."""
+    """Exactly side by side at the start is not a collision; 1.1 mm into each other is one."""
     scene = blocks_scene({"a": (0.25, 0), "b": (0.75, 0)})
     result = tk.plan(scene, goal="(on a b)", robot=GANTRY)
     assert result.plan is not None, result.explanation

@@ -82,8 +82,8 @@ def test_overlaps_at_the_start_are_those_of_planning(tmp_path: Path) -> None:
         ("a unstack", "a unstuck", "unknown action 'unstuck'; did you mean 'unstack'"),
         ("a unstack c a", "a unstack c", "the action 'unstack' takes 2 objects, received 1"),
         ("a unstack c a", "a unstack c q", "the scene has no object 'q'"),
-        ("r c hand", "r c hant", "'hant' is no frame of the scene; did you mean 'hand'"),
-        ("r c hand", "r table hand", "'table' is no movable frame of the scene"),
+        ("r c hand", "r c hant", "'hant' is not a frame of the scene; did you mean 'hand'"),
+        ("r c hand", "r table hand", "'table' is not a movable frame of the scene"),
         (
             "m x y z turn finger\n",
             "m x y z trun finger\n",
@@ -129,7 +129,7 @@ def test_a_plan_that_is_cut_off_anywhere_is_refused(plan: Plan, tmp_path: Path) 
 def test_a_file_without_actions_is_no_plan(plan: Plan, tmp_path: Path, text: str) -> None:
     """A file of another program without actions is rejected."""
     (tmp_path / "plan.tmp").write_text(text)
-    with pytest.raises(PlanFileError, match=r"plan.tmp: has no actions, so it is no plan"):
+    with pytest.raises(PlanFileError, match=r"plan.tmp: has no actions, so it is not a plan"):
         load_tmp_plan(tmp_path / "plan.tmp", plan.scene, robot=GANTRY)
 
 

@@ -84,7 +84,7 @@ def read_gltf_scene(path: Path, *, loader: MeshLoader, note: Note) -> SceneGraph
         raise
     except _ERRORS as error:
         reason = f"{type(error).__name__}: {error}".split("\n")[0]
-        raise FileFormatError.at(path, f"is no valid glTF 2.0: {reason}") from error
+        raise FileFormatError.at(path, f"is not valid glTF 2.0: {reason}") from error
     for key in _OMITTED_KEYS:
         if document.get(key):
             text = f"{len(document[key])} {key} have no part in a scene, and are omitted"

@@ -180,7 +180,7 @@ def read_npy(path: Path, data: bytes) -> Array:
         data: content of the file.
 
     Raises:
-        FileFormatError: if the content is no array of real numbers.
+        FileFormatError: if the content is not an array of real numbers.
     """
     file = io.BytesIO(data)
     try:

@@ -115,7 +115,7 @@ def read_chunks(path: Path, data: bytes, limits: ReadingLimits) -> tuple[dict[st
         )
     document = json.loads(text.decode("utf-8-sig"))
     if not isinstance(document, dict):
-        raise MeshError.at(path, "the mesh cannot be read: its JSON is no object")
+        raise MeshError.at(path, "the mesh cannot be read: its JSON is not an object")
     return document, binary
 
 
@@ -233,7 +233,7 @@ class Document:
         factor = 1 if primitive.get("mode", _TRIANGLES_MODE) == _TRIANGLES_MODE else 3
         counts = [accessors[self._index(number, accessors)]["count"] for number in numbers]
         if not all(type(count) is int and count >= 0 for count in counts):
-            raise ValueError("an accessor's count is no natural number")
+            raise ValueError("an accessor's count is not a natural number")
         return factor * int(max(counts))
 
     def vertices(self, primitive: dict[str, Any]) -> Array:

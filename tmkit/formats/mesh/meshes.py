@@ -545,7 +545,7 @@ def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
         if not (np.isfinite(length) and length > 0.0):
             raise MeshError.at(
                 path,
-                f"the unit '{unit.get('meter')}' is no length in metres",
+                f"the unit '{unit.get('meter')}' is not a length in metres",
                 line=cast("int | None", unit.sourceline),
             )
         return etree.tostring(root), length

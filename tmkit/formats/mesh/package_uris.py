@@ -250,7 +250,7 @@ class PackageResolver:
                 file is outside the folders that a scene may read.
         """
         if "\0" in unquote(uri):
-            raise place.error(f"{uri!r} is no name of a file: it has a NUL character")
+            raise place.error(f"{uri!r} is not a file name: it has a NUL character")
         if uri.startswith(_SCHEME):
             return self._report(self._resolve_in_packages(uri, folder, place, note))
         scheme, colon, _ = uri.partition("://")
@@ -396,7 +396,7 @@ class PackageResolver:
             note(place, f"'{uri}' names no package; {file} is taken")
             return file
         if not name or not rest:
-            raise place.error(f"'{uri}' is no package URI; expected package://NAME/FILE")
+            raise place.error(f"'{uri}' is not a package URI; expected package://NAME/FILE")
         if name == ".." or _leaves_folder(rest):
             raise place.error(f"'{uri}' leads out of its package")
         searched_folders: list[Path] = []

@@ -50,7 +50,7 @@ _MAX_FOLDERS = 2000
 
 
 def package_name(folder: Path) -> str | None:
-    """Return the name of the package in a folder, or None if it is no package."""
+    """Return the name of the package in a folder, or None if it is not a package."""
     try:
         with open(folder / _MANIFEST, "rb") as file:
             match = _NAME.search(file.read(_MANIFEST_BYTES))

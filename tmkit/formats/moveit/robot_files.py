@@ -44,7 +44,7 @@ _ROBOT_SUFFIXES = (".urdf", ".urdf.xacro")
 """Ends of the names of robot files."""
 
 _MACRO = re.compile(r"^_|macro")
-"""Part of the names of files with macros, which are no robot."""
+"""Part of the names of files with macros, which are not robots."""
 
 _CONFIGURATION_SUFFIX = re.compile(r"_(moveit|move_it)(_config)?$")
 """End of the name of a configuration package."""
@@ -193,7 +193,7 @@ def _find_srdf(search: _Search, setup: Mapping[str, Any]) -> Path:
     srdf = search.select(files, search.name)
     if srdf is None:
         raise FileFormatError.at(
-            folder, "is no configuration package of MoveIt: it has no SRDF file (config/*.srdf)"
+            folder, "is not a configuration package of MoveIt: it has no SRDF file (config/*.srdf)"
         )
     return srdf
 

@@ -127,7 +127,7 @@ def character_hint(character: str) -> str:
     if character in "./":
         return "; a file name needs quotes, as in 'mesh \"cup.obj\";'"
     if character == "<":
-        return "; a robray file is no XML; URDF and SDF files end in .urdf and .sdf"
+        return "; a robray file is not XML; URDF and SDF files end in .urdf and .sdf"
     return ""
 
 

@@ -63,7 +63,7 @@ class NodeReader(Declarations):
         for member in declaration.members:
             if member.keyword not in _GROUP_KEYWORDS:
                 raise declaration.text.place(member.offset).error(
-                    f"a Group that is no root has no '{member.keyword}'"
+                    f"a Group that is not a root has no '{member.keyword}'"
                 )
             if member.keyword in ("child", "member"):
                 (reference,) = member.values

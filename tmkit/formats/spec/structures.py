@@ -1,6 +1,6 @@
 """Structures of function blocks as patterns, and a check of the blocks of a file.
 
-A group is no frame, so its cardinality multiplies those of its children.
+A group is not a frame, so its cardinality multiplies those of its children.
 """
 
 from __future__ import annotations

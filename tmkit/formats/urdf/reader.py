@@ -350,8 +350,8 @@ def _spherical_steps(element: XmlElement) -> tuple[_JointStep, ...]:
     """Return three revolute joints, about x, y and z."""
     name = element.text("name")
     element.note(
-        f"the joint '{name}' is spherical, which is no URDF; it becomes three joints about x, y"
-        " and z"
+        f"the joint '{name}' is spherical, which URDF does not have; it becomes three joints about"
+        " x, y and z"
     )
     turn = _common_properties(element, "continuous")
     return (

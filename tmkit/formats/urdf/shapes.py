@@ -234,7 +234,9 @@ def simple_shape(
         return None
     shape = _mesh(element, packages) if element.tag == "mesh" else _READERS[element.tag](element)
     if shape is None and purpose == "collision":
-        raise element.place.error(f"a {element.tag} of {_zero_size(element)} is no collision shape")
+        raise element.place.error(
+            f"a {element.tag} of {_zero_size(element)} is not a collision shape"
+        )
     if shape is None:
         element.note(f"<{element.tag}> has a size of 0; this {purpose} shape is ignored")
         return None

@@ -108,7 +108,7 @@ class StageValues:
         """
         scale = np.sqrt((matrix[:3, :3] ** 2).sum(axis=0))
         if not np.isfinite(matrix).all() or not np.isfinite(scale).all() or not scale.min() > 0.0:
-            raise self.place(prim).error("the transform has a scale of 0, or is no number")
+            raise self.place(prim).error("the transform has a scale of 0, or is not a number")
         rotation = matrix[:3, :3] / scale
         if np.linalg.det(rotation) < 0.0:
             rotation[:, 0], scale[0] = -rotation[:, 0], -scale[0]
@@ -262,7 +262,7 @@ class StageValues:
         step = np.arange(n_triangles.sum()) - np.repeat(first_triangles, n_triangles)
         faces = corners[np.stack([first, first + step + 1, first + step + 2], axis=1)]
         if faces.min() < 0 or faces.max() >= len(vertices):
-            raise self.place(prim).error("the mesh has a face whose corner is no point of it")
+            raise self.place(prim).error("the mesh has a face whose corner is not a point of it")
         is_left_handed = prim.GetAttribute("orientation").Get() == "leftHanded"
         if is_left_handed != (np.prod(scale) < 0.0):
             faces = faces[:, ::-1]
@@ -368,7 +368,7 @@ def _layers(path: Path, packages: PackageResolver, note: Note) -> list[Any]:
         layer = layers[file] = Sdf.Layer.FindOrOpen(file)
         place = SourceLocation(file)
         if layer is None:
-            raise place.error("is no USD file")
+            raise place.error("is not a USD file")
         for asset in sorted(layer.GetCompositionAssetDependencies()):
             target = layer.ComputeAbsolutePath(asset)
             if is_file(Path(_package_path(target))):

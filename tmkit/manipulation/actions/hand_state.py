@@ -51,7 +51,7 @@ def free_object_failure(
     parent = scene.parent(object)
     if not is_movable(scene, object):
         classes = " or ".join(f"'{name}'" for name in MOVABLE_CLASSES)
-        cause = f"'{object}' is no movable object, which has the class {classes}"
+        cause = f"'{object}' is not a movable object, which has the class {classes}"
         return MotionFailure(phase, cause, kind=FailureKind.HAND)
     for arm in arms[1:]:
         if parent == arm.tip:

@@ -87,7 +87,7 @@ class OperateJoint(BuiltInCandidate):
         if joint is None or self.joint not in (None, joint):
             expected = "any joint but an arm's" if self.joint is None else f"joint '{self.joint}'"
             raise ConfigurationError(
-                f"'{self.handle}' is no handle of {expected}", joint=self.joint
+                f"'{self.handle}' is not a handle of {expected}", joint=self.joint
             )
         operation = _Operation(self, arm, context, joint, seed)
         return operation.attempts()

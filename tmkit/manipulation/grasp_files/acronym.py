@@ -62,7 +62,7 @@ def read_acronym(path: Path) -> PublishedGrasps:
     except (FileFormatError, MemoryError):
         raise
     except Exception as error:  # a damaged file raises many kinds of errors in h5py
-        raise FileFormatError.at(path, f"is no HDF5 file of ACRONYM: {error}") from None
+        raise FileFormatError.at(path, f"is not an HDF5 file of ACRONYM: {error}") from None
     if scale.shape != ():
         raise FileFormatError.at(path, f"object/scale: expected a number, received {scale.shape}")
     return _successful_grasps(path, transforms, qualities, mesh, float(scale))

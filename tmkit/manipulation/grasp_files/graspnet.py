@@ -47,7 +47,7 @@ _RECTANGLE_LENGTH = 7
 """Numbers of a grasp in an image, ``RectGraspGroup``."""
 
 _LABEL_ARRAYS = {"points", "offsets", "collision", "scores"}
-"""Arrays of the files of labels, which are no grasps yet."""
+"""Arrays of the files of labels, which are not grasps yet."""
 
 
 def read_graspnet(path: Path) -> PublishedGrasps:
@@ -57,7 +57,7 @@ def read_graspnet(path: Path) -> PublishedGrasps:
         path: file with one array (n, 17). A .npz file also has other arrays.
 
     Raises:
-        FileFormatError: if the file has no such array, needs pickle, or a row is no grasp.
+        FileFormatError: if the file has no such array, needs pickle, or a row is not a grasp.
     """
     rows = _read_rows(path)
     require_count(path, len(rows))
@@ -98,7 +98,7 @@ def _read_rows(path: Path) -> NDArray[np.float64]:
     members = dict(_read_archive(path, data, limit))
     if set(members) >= _LABEL_ARRAYS:
         reason = (
-            "it has labels of GraspNet, which are no grasps: load them by graspnetAPI's"
+            "it has labels of GraspNet, which are not grasps: load them by graspnetAPI's"
             " loadGrasp(..., format='6d'), and write the result by save_npy"
         )
         raise FileFormatError.at(path, reason)
@@ -121,7 +121,7 @@ def _read_archive(path: Path, data: bytes, limit: int) -> Iterator[tuple[str, by
         limit: largest size of all arrays [B].
 
     Raises:
-        FileFormatError: if the file is no archive, or its arrays are too large.
+        FileFormatError: if the file is not an archive, or its arrays are too large.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -136,7 +136,7 @@ def _read_archive(path: Path, data: bytes, limit: int) -> Iterator[tuple[str, by
     except (FileFormatError, MemoryError):
         raise
     except Exception as error:  # a damaged archive raises many kinds of errors in zipfile
-        raise FileFormatError.at(path, f"is no .npz file: {error}") from None
+        raise FileFormatError.at(path, f"is not a .npz file: {error}") from None
 
 
 def _hint(array: NDArray[np.float64]) -> str:

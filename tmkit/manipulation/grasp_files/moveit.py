@@ -38,7 +38,7 @@ def read_moveit(path: Path) -> PublishedGrasps:
         path: file with one or several documents.
 
     Raises:
-        FileFormatError: if the file is no YAML, or a value is missing or invalid.
+        FileFormatError: if the file is not YAML, or a value is missing or invalid.
         MissingExtraError: if PyYAML is not installed.
     """
     documents = read_yaml(path)

@@ -113,8 +113,8 @@ def fingertip_pose(
     if error > _MAX_AXIS_ERROR:
         raise FileFormatError.at(
             path,
-            f"{place}: its axes are no rotation: they differ from right-handed, orthonormal axes by"
-            f" {error:.2g}, at most {_MAX_AXIS_ERROR:g} is accepted",
+            f"{place}: its axes are not a rotation: they differ from right-handed, orthonormal axes"
+            f" by {error:.2g}, at most {_MAX_AXIS_ERROR:g} is accepted",
         )
     forward = matrix[:, approach] / norm(matrix[:, approach])
     across = matrix[:, closing] - dot(matrix[:, closing], forward) * forward

@@ -89,7 +89,7 @@ class SectionReader:
         for name in (token for item, types in items for token in (item, *types)):
             if name.text.startswith("-"):  # a negative number
                 raise self.source.error(
-                    name, f"'{name.text}' is no name; a type is written '- TYPE'"
+                    name, f"'{name.text}' is not a name; a type is written '- TYPE'"
                 )
         return items
 

@@ -146,7 +146,7 @@ class Source:
         tokens = [_make_token((match[0], match.start())) for match in matches]
         if (match := _DASHED_NAME.search(text)) is not None:
             reason = (
-                f"'{match[0][:MAX_WORD_LENGTH]}' is no name; a type is written '-"
+                f"'{match[0][:MAX_WORD_LENGTH]}' is not a name; a type is written '-"
                 f" {match[0][1:MAX_WORD_LENGTH]}'"
             )
             raise self.error(Token(match[0], match.start()), reason)

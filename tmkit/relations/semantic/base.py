@@ -326,7 +326,8 @@ class SemanticRelation:
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError(
-            f"a {type(self).__name__} is no array: its numbers are in .representation and .numbers"
+            f"a {type(self).__name__} is not an array: its numbers are in .representation and"
+            " .numbers"
         )
 
     def _raise_no_operator(self, other: object) -> NoReturn:

@@ -99,7 +99,7 @@ def batch_size(operation: str, *forms: Form) -> int | None:
     """
     sizes = [form.size for form in forms if form.size is not None]
     if len(set(sizes)) > 1:
-        rule = "batches have the same length, or one operand is no batch"
+        rule = "batches have the same length, or one operand is not a batch"
         call = f"{operation}({', '.join(repr(form.coord) for form in forms)})"
         raise rule_error(call, rule, f"lengths {' and '.join(map(str, sizes))}")
     return sizes[0] if sizes else None

@@ -519,7 +519,7 @@ class PlanningDomain:
         code = getattr(getattr(type(self.semantics), method), "__code__", None)
         path, line = (self.name, None) if code is None else (code.co_filename, code.co_firstlineno)
         raise TaskError.at(
-            path, f"'{method}' returns {repr(value)[:60]}, which is no {expected}", line=line
+            path, f"'{method}' returns {repr(value)[:60]}, expected {expected}", line=line
         )
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:

@@ -265,7 +265,7 @@ def compose_domain(
         if not (isinstance(part, type) and issubclass(part, DomainPart)):
             raise TaskError.at(
                 f"domain '{name}'",
-                f"{part!r:.60} is no part: a class derived from tmkit.tamp.parts.DomainPart",
+                f"{part!r:.60} is not a part: a class derived from tmkit.tamp.parts.DomainPart",
             )
         if part in unique:
             _raise_at_class(part, f"part '{part.__name__}' is given twice to domain '{name}'")

@@ -147,7 +147,7 @@ class SearchNode:
         other_operators: possible first operators of the plan that are not transfers.
         attempts: iterator that makes one attempt at each step.
         pick_results: results of picks, by operator, grasp option and length of the lines.
-        picks: picks that the domain allows, by operator; None for an operator that is no transfer.
+        picks: picks that the domain allows, by operator; None unless it is a transfer.
         blocker_counts: number of failures by blocking movable object.
         failures: number of failures by action and cause.
         worlds: version without one object and its collision world, by that object.

@@ -35,7 +35,7 @@ _NARROW_OPENING_TIGHTNESS = 4
 """Tightness of a placement with a narrow opening, which exceeds that of three far hand poses."""
 
 _MAX_CANDIDATES = 1000
-"""Number of candidates of an action above which it is no transfer."""
+"""Number of candidates of an action above which it is not a transfer."""
 
 _DOMAIN_ERRORS = (SceneError, UnknownNameError, LookupError)
 """Errors of a domain for a modified version, for example one without the other objects."""
@@ -100,7 +100,7 @@ class TransferComparison:
         self.generation += 1
 
     def find_pick(self, operator: int, node: SearchNode) -> PickedObject | None:
-        """Return the object that an operator picks, or None for actions that are no transfers.
+        """Return the object that an operator picks, or None for actions that are not transfers.
 
         The grasp options are those of a version with the object at the same place. In other
         versions the domain may allow others, so :meth:`picks` is decisive.
@@ -135,7 +135,7 @@ class TransferComparison:
         """Return the picks of an operator in a version.
 
         Returns:
-            None if the first candidate is no pick, there are too many candidates, or a grasp is
+            None if the first candidate is not a pick, there are too many candidates, or a grasp is
             none of the samplers.
         """
         candidates = list(itertools.islice(self._candidates(operator, node), _MAX_CANDIDATES + 1))

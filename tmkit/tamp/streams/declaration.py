@@ -181,7 +181,7 @@ def stream_action(
         costs: terms of cost streams: ``"(distance ?a ?b)"``.
 
     Raises:
-        TaskError: if a fact is malformed or the function has a parameter that is no variable.
+        TaskError: if a fact is malformed or the function has a parameter that is not a variable.
     """
 
     def declare(function: StreamFunction) -> StreamAction:
@@ -211,7 +211,7 @@ def parse_facts(text: str, label: str) -> tuple[FactPattern, ...]:
         label: declaration that contains them, for messages.
 
     Raises:
-        TaskError: if the text is no sequence of facts.
+        TaskError: if the text is not a sequence of facts.
     """
     pattern = re.compile(r"\s*\(\s*([^\s()?]+)((?:\s+[^\s()]+)*)\s*\)\s*")
     facts: list[FactPattern] = []
@@ -271,7 +271,7 @@ def _match_arguments(
 
     Raises:
         TaskError: if the function has no parameter for the scene view, or one without a default
-            that is no variable.
+            that is not a variable.
     """
     names = {variable[1:].replace("-", "_"): variable for variable in variables}
     parameters = [

@@ -59,7 +59,7 @@ class JoinPlan:
         action: the action.
         steps: steps, in order.
         costs: calls of cost streams.
-        types: type of the value of each variable that is no parameter of the action.
+        types: type of the value of each variable that is not a parameter of the action.
     """
 
     action: StreamAction

@@ -432,7 +432,7 @@ def _require_cost(result: Any, stream: Stream) -> float:
     """Return a cost.
 
     Raises:
-        SamplerError: if it is no finite number of at least 0.
+        SamplerError: if it is not a finite number of at least 0.
     """
     is_number = isinstance(result, int | float | np.floating | np.integer)
     if isinstance(result, bool) or not is_number or not 0.0 <= result < np.inf:

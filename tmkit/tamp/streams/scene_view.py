@@ -190,7 +190,7 @@ class SceneView:
             (n, n_joints) configurations [rad or m]; n is 0 if the pose is not reached.
 
         Raises:
-            ArgumentError: if root_from_tool is no Pose.
+            ArgumentError: if root_from_tool is not a Pose.
         """
         check_argument(root_from_tool, Pose, "root_from_tool", function="inverse_kinematics")
         manipulator = self._manipulator(arm)

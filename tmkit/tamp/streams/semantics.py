@@ -144,7 +144,7 @@ def _make_candidate(join: Join, binding: Binding, view: SceneView) -> StreamCand
     if not callable(getattr(candidate, "refine", None)):
         raise TaskError.at(
             f"action '{action.action.name}'",
-            f"its function returns {shorten(candidate)}, which is no Candidate",
+            f"its function returns {shorten(candidate)}, which is not a Candidate",
         )
     return StreamCandidate(candidate, join, binding)
 

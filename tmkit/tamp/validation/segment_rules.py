@@ -126,7 +126,7 @@ def segment_faults(
         yield "it has no object"
     if (kind is SegmentKind.POUR) != (segment.into is not None):
         is_pour = kind is SegmentKind.POUR
-        yield "it has no container" if is_pour else f"it is no pour into '{segment.into}'"
+        yield "it has no container" if is_pour else f"it is not a pour into '{segment.into}'"
     if kind in LOADED and in_hand != segment.held and not is_handover_release:
         content = "nothing" if in_hand is None else f"'{in_hand}'"
         yield f"it carries '{segment.held}', but the hand holds {content}"
@@ -154,7 +154,7 @@ def _touching_line_faults(
     if segment.reparenting is not None:
         yield f"it reparents '{segment.reparenting.frame}', which a line does not"
     if segment.into is not None:
-        yield f"it is no pour into '{segment.into}'"
+        yield f"it is not a pour into '{segment.into}'"
     entries = [scene.joint_names.index(name) for name in segment.joint_names]
     path = np.repeat(np.array(q)[None], len(segment.path), axis=0)
     path[:, entries] = segment.path

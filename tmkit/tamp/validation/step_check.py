@@ -263,7 +263,9 @@ def _require_own_joints(segment: Segment, scene: SceneGraph, arm: Manipulator) -
         raise UnknownNameError.of("joint", names[-1], scene.joint_names)
     for joint in segment.gripper:
         if joint not in arm.gripper_joints:
-            raise ConfigurationError(f"{kind}: it moves '{joint}', which is no joint of the hand")
+            raise ConfigurationError(
+                f"{kind}: it moves '{joint}', which is not a joint of the hand"
+            )
 
 
 def _moves_fingers(segment: Segment) -> bool:

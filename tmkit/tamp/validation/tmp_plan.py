@@ -192,7 +192,7 @@ def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
     if not entries or entries[0] != TmpComment(TMP_HEADER):
         if not actions:
             raise PlanFileError.at(
-                path, "has no actions, so it is no plan; expected lines 'a ACTION ARGUMENT ...'"
+                path, "has no actions, so it is not a plan; expected lines 'a ACTION ARGUMENT ...'"
             )
         return TmpHeader()
     if entries[-1] != TmpComment(tmp_footer(actions)):
@@ -364,10 +364,10 @@ class _PlanReader:
         if entry.frame not in movable:
             kind = "movable frame" if entry.frame in self.scene else "frame"
             hint = did_you_mean(entry.frame, movable)
-            raise _error(entry.place, f"'{entry.frame}' is no {kind} of the scene{hint}")
+            raise _error(entry.place, f"'{entry.frame}' is not a {kind} of the scene{hint}")
         if entry.parent not in self.scene:
             hint = did_you_mean(entry.parent, self.scene.frame_names)
-            raise _error(entry.parent_place, f"'{entry.parent}' is no frame of the scene{hint}")
+            raise _error(entry.parent_place, f"'{entry.parent}' is not a frame of the scene{hint}")
         for arm in self.robots:
             if entry.parent not in movable and arm.tip in self.scene.ancestors(entry.parent):
                 return entry.frame, arm.tip
@@ -532,7 +532,8 @@ class _PlanReader:
             change = np.max(np.abs(rows[:, column] - self.q[column]))
             if joint not in robot_joints and change > _MOTION_TOLERANCE:
                 raise _error(
-                    place, f"the joint '{joint}' moves, which is no joint of the arm '{robot.name}'"
+                    place,
+                    f"the joint '{joint}' moves, which is not a joint of the arm '{robot.name}'",
                 )
         arm = np.array(rows[:, robot.joint_indices(self.scene)])
         hand = rows[:, [names.index(joint) for joint in robot.gripper_joints]]

@@ -33,7 +33,7 @@ class GoalRun:
     Attributes:
         fault: cause of a failure, or None.
         reason: description of the failure.
-        error: error that is no failure of the robot, or None.
+        error: error that is not a failure of the robot, or None.
         ended: event that is set at the end. An interrupted ``Thread.join`` counts the thread as
             ended while it runs, so the main thread waits for this event.
     """

@@ -178,7 +178,7 @@ class ScheduleRun(GoalRun):
         """Remove goals that have ended; the first failure halts the others.
 
         Raises:
-            Exception: if a goal ended with an error that is no failure of the robot.
+            Exception: if a goal ended with an error that is not a failure of the robot.
         """
         for active in [active for active in self._active if active.run.ended.is_set()]:
             self._active.remove(active)

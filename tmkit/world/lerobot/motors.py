@@ -100,7 +100,7 @@ class Motors:
         for feature in features:
             if feature not in self._settings.names.values() and not _is_motion(feature):
                 raise ConfigurationError(
-                    f"the action feature '{feature}' of the robot is no feature of a joint, and"
+                    f"the action feature '{feature}' of the robot is not a feature of a joint, and"
                     " neither a position ('.pos') nor a velocity ('.vel')"
                 )
 

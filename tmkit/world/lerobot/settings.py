@@ -125,7 +125,7 @@ class LeRobotSettings:
             value = read_number(observation[entry.feature])
             if value is None:
                 raise ConfigurationError(
-                    f"joint '{joint}': the observed '{entry.feature}' is no finite number"
+                    f"joint '{joint}': the observed '{entry.feature}' is not a finite number"
                 )
             values[joint] = (value - entry.offset) / entry.scale
         return values

@@ -72,8 +72,8 @@ def apply_planning_scene(
 ) -> tuple[SceneGraph, tuple[str, ...]]:
     """Return a scene with the objects of a planning scene, and the faults of objects.
 
-    A faulty object is as before. If the message is no difference, objects of earlier messages that
-    it lacks are removed. Octomaps, padding, scales and allowed collisions are ignored.
+    A faulty object is as before. If the message is not a difference, objects of earlier messages
+    that it lacks are removed. Octomaps, padding, scales and allowed collisions are ignored.
 
     Args:
         scene: scene with the links of the robot.

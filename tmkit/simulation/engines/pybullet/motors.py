@@ -232,7 +232,7 @@ class Drives:
         for joint in robot.gripper_joints:
             if self._followers[joint].entry == follower.entry:
                 return follower.multiplier * values[joint] + follower.offset
-        raise SimulationError(f"joint '{name}' is no finger of robot '{robot.name}'", joint=name)
+        raise SimulationError(f"joint '{name}' is not a finger of robot '{robot.name}'", joint=name)
 
 
 class Motors:

@@ -106,7 +106,7 @@ def run_script(path: Path, source: bytes) -> Script:
         source: text of the file.
 
     Raises:
-        FileFormatError: if the text is no Python, raises an error, or lacks a binding; the message
+        FileFormatError: if the text is not Python, raises an error, or lacks a binding; the message
             has the line.
     """
     script = Script(path)

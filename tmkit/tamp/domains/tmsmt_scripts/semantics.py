@@ -99,7 +99,7 @@ class ScriptSemantics(DomainSemantics):
         """Yield the facts of expressions, without negated ones.
 
         Raises:
-            TaskError: if an expression is no fact, or the domain lacks its predicate.
+            TaskError: if an expression is not a fact, or the domain lacks its predicate.
         """
         predicates = {predicate.name for predicate in self.domain.predicates}
         for expression in expressions:
