@@ -636,7 +636,9 @@ def test_what_cpp_cannot_express(tmp_path: Path, text: str, message: str) -> Non
 def test_types_are_no_code(tmp_path: Path, expression: str) -> None:
     """A type of a scene file or of the table is names, '::', '<', '>', ',' and '*'."""
     text = LISTING.replace('"pcl::PointCloud<PointType>"', json.dumps(expression))
-    with pytest.raises(FileFormatError, match=r"scene.rsg:2:16: .*not a type of C|has more than 500"):
+    with pytest.raises(
+        FileFormatError, match=r"scene.rsg:2:16: .*not a type of C|has more than 500"
+    ):
         compile_text(tmp_path, text)
     types = tmp_path / "types.toml"
     types.write_text(f"[PointCloudPCL]\ntype = {json.dumps(expression)}\n")

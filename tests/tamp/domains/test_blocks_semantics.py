@@ -187,8 +187,8 @@ def test_equal_scenes_have_equal_states(domain: PlanningDomain) -> None:
         (
             {"parent": "world"},
             (
-                "block 'a' has parent 'world', which is not a movable object, a surface .*surface:"
-                " table.*hand 'hand'"
+                "block 'a' has parent 'world', expected a movable object, a frame of class surface"
+                " .table.*hand 'hand'"
             ),
         ),
         ({"position": [0.0, 0.0, 0.075]}, "'b' and 'a' stand both on 'table__0__0'"),

@@ -72,7 +72,7 @@ def test_a_disc_in_the_hand_is_held() -> None:
             "d1",
             "table",
             Pose(),
-            "disc 'd1' has parent 'table', which is no place .*left, middle, right",
+            "disc 'd1' has parent 'table', expected .*place.*left, middle, right",
         ),
         ("d1", "d3", Pose([0.0, 0.0, 0.024]), "'d2' and 'd1' stand both on 'd3'"),
         (

@@ -52,7 +52,7 @@ def test_the_state_says_where_objects_are() -> None:
         (
             "table",
             Pose(),
-            "object 'red_one' has parent 'table', which is no place .*left, middle, right",
+            "object 'red_one' has parent 'table', expected .*place.*left, middle, right",
         ),
         ("right", Pose([0.0, 0.0, 0.061]), "'red_one' and 'blue_one' stand both on 'right'"),
         ("left", Pose([0.0, 0.0, 0.1]), "'red_one' has its bottom 39 mm above the top of 'left'"),

@@ -51,7 +51,11 @@ def test_the_state_says_where_bricks_are_and_belong() -> None:
 @pytest.mark.parametrize(
     ("parent", "position", "message"),
     [
-        ("table", [0.0, 0.0, 0.1], "object 'b1' has parent 'table', which is no area"),
+        (
+            "table",
+            [0.0, 0.0, 0.1],
+            "object 'b1' has parent 'table', expected a frame of class area",
+        ),
         (
             "red_area",
             [0.15, 0.0, HEIGHT],

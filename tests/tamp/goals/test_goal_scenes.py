@@ -134,7 +134,7 @@ def test_semantics_without_a_word_on_goals_give_all_facts_of_what_is_stated() ->
         (
             [frame("a", "rail")],
             SceneError,
-            "block 'a' has parent 'rail', which is not a movable object",
+            "block 'a' has parent 'rail', expected a movable object",
         ),
         (
             [frame("a", "table", "[3, 0, 0.075]")],

@@ -287,9 +287,9 @@ class Regions(DomainPart):
             hands = "', '".join(arm.tip for arm in self.arms.values())
             classes = " or ".join(self.region_classes)
             raise SceneError(
-                f"{self.label(object)} has parent '{parent}', which is not a"
-                f" {self._other_supports}{self.region_classes[0]} (class {classes}: {names}) or"
-                f" the hand '{hands}'",
+                f"{self.label(object)} has parent '{parent}', expected"
+                f" {self._other_supports}a frame of class {classes} ({names}) or the hand"
+                f" '{hands}'",
                 frame=object,
             )
         overhangs = {region.frame: region.overhang(scene, object) for region in on_parent}

@@ -96,7 +96,7 @@ class Stacking(Regions):
     """
 
     place_predicates = frozenset({"stacked", "clear"})
-    _other_supports = "movable object, a "
+    _other_supports = "a movable object, "
     pddl: ClassVar[str] = """
     (:predicates
       (stacked ?x - item ?y - item)          ; ?x stands on ?y
