@@ -152,9 +152,9 @@ def test_missing_file_in_a_package_names_the_nearest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [
-        ("package://", "no package URI"),
-        ("package://arm", "no package URI"),
-        ("package://arm/", "no package URI"),
+        ("package://", "is not a package URI"),
+        ("package://arm", "is not a package URI"),
+        ("package://arm/", "is not a package URI"),
         (
             "http://example.org/a.obj",
             "cannot read 'http://example.org/a.obj'; expected package://, file:// or a path",
