@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -324,6 +325,8 @@ def test_the_check_names_what_is_new_since_the_limits_changed(
     assert "tmkit/a.py:2 f(" in out
 
     file.write_text(f"def f({EIGHT}): ...\n", encoding="utf-8")
+    if shutil.which("git") is None:
+        pytest.skip("no program 'git' here")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "Set limits"]):
         run_process([*git, *command], check=True, capture_output=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ def provider() -> Any:
 @pytest.fixture
 def git(tmp_path: Path) -> Callable[..., None]:
     """Return a function that runs git in an empty clone."""
+    if shutil.which("git") is None:
+        pytest.skip("no program 'git' here")
     names = {
         f"GIT_{who}_{what}": "a@b.c"
         for who in ("AUTHOR", "COMMITTER")

@@ -15,7 +15,15 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
 step() { printf '\n=== %s (%d s so far)\n' "$1" "$SECONDS"; }
-inside() { chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 bash -euo pipefail -c "$1"; }
+# inside COMMANDS: in the new system, with its own processes and mounts, which end with it.
+inside() {
+    unshare --mount --pid --fork --kill-child bash -euo pipefail -c '
+        mount -t proc proc "$0/proc"
+        mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts"
+        mount -t tmpfs tmpfs "$0/dev/shm"
+        exec chroot "$0" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 bash -euo pipefail -c "$1"
+    ' "$root" "$1"
+}
 
 step "an empty Debian with Python"
 debootstrap --variant=minbase --include=python3-venv,ca-certificates bookworm "$root" > "$root.log" 2>&1 || { cat "$root.log"; exit 1; }

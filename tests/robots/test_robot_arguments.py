@@ -183,7 +183,7 @@ CALLS: dict[str, Callable[[Any, Path], object]] = {
         scene(), "a", fact=Fact.of("on", "a", "b"), robot=r
     ),
 }
-"""Calls of all public functions and constructors with a robot argument."""
+"""Calls of all exported functions and constructors with a robot argument, and of others."""
 
 
 def simulated(robot: Any) -> tuple[Any, ...]:
@@ -225,7 +225,7 @@ def test_every_robot_argument_is_in_the_table() -> None:
         and name not in DESCRIPTION_ONLY
         and name.partition(".")[2] not in DESCRIPTION_ONLY
     }
-    assert found == set(CALLS)
+    assert not found - set(CALLS)
 
 
 def test_a_robot_argument_is_named_robot() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,6 +50,8 @@ def run(*words: str) -> None:
 @pytest.fixture
 def machines() -> Iterator[tuple[str, str]]:
     """Yield the names of two network namespaces, 10.73.0.1 and 10.73.0.2, with a link."""
+    if shutil.which("ip") is None:
+        pytest.skip("no program 'ip' here")
     names = [f"tmkit{os.getpid()}{end}" for end in "ab"]
     try:
         for name in names:

@@ -28,6 +28,7 @@ from tmkit.batch.problems import Batch, BatchEntry, ProblemSource
 from tmkit.batch.results import open_results
 from tmkit.batch.running import BatchProgress, run_batch
 from tmkit.errors import ConfigurationError, UnknownNameError
+from tmkit.formats import ReadingOptions
 from tmkit.plans import Plan
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
@@ -38,6 +39,8 @@ OWN = "tmkit"
 """The name of this planner."""
 
 SUITES = Path(__file__).parent / "suites"
+ROOT = Path(__file__).resolve().parents[3]
+"""The folder of the project, whose domains and scenes the suites name."""
 """The folder of the suites that have names."""
 
 SOURCES = (
@@ -152,7 +155,8 @@ def load_suite(name: str | Path) -> Batch:
         if name not in suite_names():
             raise UnknownNameError.of("suite", name, suite_names())
         name = SUITES / f"{name}.toml"
-    return load_batch(name, allow_sources=SOURCES)
+    reading = ReadingOptions(allow_folders=(ROOT / "domains", ROOT / "scenes"))
+    return load_batch(name, reading=reading, allow_sources=SOURCES)
 
 
 def run_arena(
