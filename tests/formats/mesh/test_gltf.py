@@ -174,7 +174,7 @@ def test_pictures_are_never_opened(tmp_path: Path) -> None:
         ),
         (
             {"accessors": [{"componentType": 5126, "count": -6, "type": "VEC3"}] * 2},
-            "no natural number",
+            "not a natural number",
         ),
         ({"nodes": [{"mesh": 0, "rotation": [1]}]}, "ValueError"),
     ],

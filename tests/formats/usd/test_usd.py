@@ -369,7 +369,7 @@ def test_layers_are_read_where_a_scene_may_read(tmp_path_factory: pytest.TempPat
                 '#usda 1.0\ndef Mesh "m"\n{\npoint3f[] points = [(0, 0, 0)]\nint[] faceVertexCounts'
                 " = [3]\nint[] faceVertexIndices = [0, 1, 9]\n}"
             ),
-            "no point of it",
+            "not a point of it",
         ),
         (
             (
