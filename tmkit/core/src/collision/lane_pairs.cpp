@@ -263,13 +263,17 @@ float LanePairs::remainder(std::int32_t a, std::int32_t b, std::int32_t common) 
 float LanePairs::remainder_from(std::int32_t common, std::int32_t shape) const {
     if (model_.collision_shape(shape).kind == GeometryKind::plane) return unbounded;
     const std::vector<RemainderBound>& bounds = data_.lanes->remainders;
+    const auto bound_of = [&](std::int32_t link) -> const RemainderBound& {
+        const std::int32_t row = link + 1;
+        return bounds[std::size_t(row)];
+    };
     const auto turns = [&](std::int32_t link) {
-        return bounds[std::size_t(link + 1)].turns - bounds[std::size_t(common + 1)].turns;
+        return bound_of(link).turns - bound_of(common).turns;
     };
     std::int32_t link = model_.placed[shape].link;
     double sum = 0.5 * turns(link) * turns(link) * workspace_.sizes[shape];
     while (link != common) {
-        const RemainderBound& bound = bounds[std::size_t(link + 1)];
+        const RemainderBound& bound = bound_of(link);
         link = model_.links[link].parent;
         sum += turns(link) * (0.5 * turns(link) * bound.length + bound.slide);
     }

@@ -222,7 +222,8 @@ private:
         bounds.assign(model_.links.size() + 1, {});  // after that of the root
         for (std::size_t i = 0; i < model_.links.size(); ++i) {
             const Model::Link& joint = model_.links[i];
-            const RemainderBound& parent = bounds[std::size_t(joint.parent + 1)];
+            const int parent_row = joint.parent + 1;
+            const RemainderBound& parent = bounds[std::size_t(parent_row)];
             RemainderBound& bound = bounds[i + 1];
             const double value = 0.5 * std::abs(change(joint));
             bound.turns = parent.turns;
@@ -239,7 +240,8 @@ private:
                                  parent.turns * (0.5 * parent.turns * bound.length + bound.slide);
         }
         for (std::int32_t i = 0; i < model_.moving_count; ++i) {
-            const RemainderBound& bound = bounds[std::size_t(model_.placed[i].link + 1)];
+            const int row = model_.placed[i].link + 1;
+            const RemainderBound& bound = bounds[std::size_t(row)];
             const double most =
                 0.5 * bound.turns * bound.turns * workspace_.sizes[i] + bound.without_size;
             const bool is_plane = model_.collision_shape(i).kind == GeometryKind::plane;
