@@ -185,7 +185,7 @@ class TransferAttempts:
         ]
         any_actions = self._attempt_any_action(node)
         for turn in itertools.count():
-            # Blocked transfers may be free at other placements.
+            # Those that are blocked or prevent another may be free at other placements.
             transfers = [*early_transfers, *(later_transfers if turn else ())]
             attempts = itertools.chain(
                 _take_from_each(transfers, settings.attempts_per_transfer),
